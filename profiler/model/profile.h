@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* A profile: interned stacks and counts. Everything after sampling reads this, and a saved file is this.
+ *
+ *   count ──> thread ──> process
+ *     │ └───> block (a slice of time)
+ *     └─────> node ──> parent node … ──> root (node 0)
+ *               └───> location (image, address) ──> lines (inlined first) ──> function
+ *
+ * A node stands for the whole path from itself to the root, so a stack is its leaf's node id. Nodes are added root first. Raw stacks are kept,
+ * categories are not: those are a view. Strings are ids of `strings`. Memory is bounded by distinct stacks x blocks, not by time.
+ *
+ * One thread at a time. Zero is not ready: rp_profile_init. */
+#ifndef RP_MODEL_PROFILE_H
+#define RP_MODEL_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/intern.h"
+#include "base/limits.h"
+#include "base/status.h"
+#include "base/vec.h"
+
+/* A mapped file (or kernel, JIT, mark), see target/image.h; position = image id there. */
+struct rp_profile_image {
+    uint32_t kind;     /* enum rp_image_kind */
+    uint32_t path;     /* string */
+    uint32_t name;     /* string: what stands in `(in name)`: base name, [kernel], [jit], [vdso] */
+    uint32_t build_id; /* string, hexadecimal; 0 none */
+    uint64_t dev, ino;
+    uint32_t note;     /* string: "replaced on disk", why it could not be read …; 0 none */
+    uint32_t remedy;   /* string: what would name its unnamed code ("libc6-dbg"); 0 none */
+};
+
+enum {
+    RP_LOCATION_CALLER = 1, /* addr is a return address: names are looked up at addr - 1 */
+    RP_LOCATION_KERNEL = 2,
+    RP_LOCATION_GUESS = 4,  /* reached by following a frame pointer */
+    RP_LOCATION_MARK = 8,   /* no code: `addr` is the string id of its text, such as [truncated: …] */
+};
+
+struct rp_location {
+    uint32_t image;
+    uint32_t flags;
+    uint64_t addr;       /* ELF address; absolute for kernel and JIT; string id for marks */
+    uint32_t epoch;      /* JIT: which code lived there, 0 the first; else 0 */
+    uint32_t first_line; /* into `lines` */
+    uint32_t nlines;     /* 0: not symbolized yet; after that at least 1 */
+};
+
+/* One function of a location; inlined ones first, the one that holds the machine code last. */
+struct rp_line {
+    uint32_t function;
+    uint32_t file; /* string; 0 unknown */
+    uint32_t line; /* 0 unknown. Of an outer function: the line of the call */
+};
+
+enum rp_name_how {
+    RP_NAME_SYMBOL,     /* ELF symbol */
+    RP_NAME_INLINE,     /* DWARF, inlined */
+    RP_NAME_PLT,        /* name@plt from the relocations */
+    RP_NAME_JIT,        /* perf map or jitdump */
+    RP_NAME_KERNEL,     /* kallsyms */
+    RP_NAME_STUB_LOCAL, /* unnamed FDE range that an exported stub jumps into: `stub [local]` */
+    RP_NAME_OFFSET,     /* nothing names it: module+0xoffset, or [jit]: counted as unnamed */
+    RP_NAME_MARK,       /* a typed root frame */
+};
+
+struct rp_function {
+    uint32_t name;   /* string: demangled, as shown */
+    uint32_t raw;    /* string: as in the symbol table */
+    uint32_t image;
+    uint32_t module; /* string: what stands in `(in …)`: the image's name, or a kernel module */
+    uint64_t start;  /* ELF address of its first byte; 0 for inlined, marks */
+    uint32_t file;   /* string: source file that defines it; 0 unknown */
+    uint32_t first_alias, naliases; /* into `aliases`: other raw names at the same address */
+    enum rp_name_how how;
+};
+
+struct rp_node {
+    uint32_t parent;
+    uint32_t location;
+};
+
+struct rp_profile_process {
+    uint32_t pid;
+    uint32_t generation;
+    uint32_t command; /* string */
+    uint32_t comm;    /* string */
+};
+
+struct rp_profile_thread {
+    uint32_t process; /* position in `processes` */
+    uint32_t tid;
+    uint32_t comm;    /* string, the last one seen */
+    uint64_t wall_ns; /* how long it was watched */
+    uint64_t cpu_ns;  /* schedstat: time on a CPU while watched */
+};
+
+enum rp_state { RP_STATE_RUNNING, RP_STATE_BLOCKED };
+
+/* One line of counts. The first five are the key. 32 bytes: there are as many as distinct stacks x blocks. */
+struct rp_count {
+    uint32_t thread;
+    uint32_t node;
+    uint32_t tag; /* statement, opcode, lock; 0 none */
+    uint16_t block;
+    uint8_t state; /* enum rp_state */
+    uint8_t pad;
+    uint64_t n;
+    uint64_t weight_ns;
+};
+
+/* What the run was and what went wrong in it. */
+struct rp_run {
+    uint64_t started_unix_ns;
+    uint64_t seconds_ns;   /* how long sampling lasted */
+    uint32_t hz;
+    uint32_t source;       /* string: "cpu-clock", "cycles" */
+    uint32_t host;         /* string: kernel release and CPU model */
+    uint32_t kernel_visible; /* 0/1 */
+    uint32_t stack_bytes;
+    uint32_t stack_grown;
+    uint64_t lost, throttled, vanished;
+    uint32_t threads_unsampled;
+    uint32_t note;         /* string: the sampler's note */
+    uint64_t map_lines, map_rejected; /* JIT map lines taken and refused */
+};
+
+struct rp_profile {
+    struct rp_intern strings;
+    RP_VEC(struct rp_profile_image) images;
+    RP_VEC(struct rp_location) locations;
+    RP_VEC(struct rp_line) lines;
+    RP_VEC(struct rp_function) functions;
+    RP_VEC(uint32_t) aliases;
+    RP_VEC(struct rp_node) nodes; /* [0] is the root, of no location */
+    RP_VEC(struct rp_profile_process) processes;
+    RP_VEC(struct rp_profile_thread) threads;
+    RP_VEC(struct rp_count) counts;
+    uint32_t nblocks;      /* used so far, at most RP_BLOCKS_MAX */
+    uint64_t block_ns;     /* length of one block */
+    struct rp_run run;
+    struct rp_index location_index, function_index, node_index, count_index; /* private */
+};
+
+enum rp_status rp_profile_init(struct rp_profile *profile, struct rp_err *err);
+void rp_profile_release(struct rp_profile *profile);
+
+/* Interns; all fail with RP_NOMEM only. Ids are positions. */
+enum rp_status rp_profile_string(struct rp_profile *p, const char *text, size_t length, uint32_t *id, struct rp_err *err);
+enum rp_status rp_profile_location(struct rp_profile *p, uint32_t image, uint64_t addr, uint32_t flags, uint32_t epoch, uint32_t *id,
+                                   struct rp_err *err);
+enum rp_status rp_profile_mark(struct rp_profile *p, const char *text, uint32_t *location, struct rp_err *err);
+enum rp_status rp_profile_node(struct rp_profile *p, uint32_t parent, uint32_t location, uint32_t *id, struct rp_err *err);
+/* Functions are one per (image, start, name). `f->first_alias/naliases` must point at aliases already added. */
+enum rp_status rp_profile_function(struct rp_profile *p, const struct rp_function *f, uint32_t *id, struct rp_err *err);
+
+/* Adds `n` observations of `weight_ns` in all at `since_start_ns`. Blocks merge by themselves when they run out. */
+enum rp_status rp_profile_count(struct rp_profile *p, uint32_t thread, uint32_t node, uint32_t tag, enum rp_state state, uint64_t since_start_ns,
+                                uint64_t n, uint64_t weight_ns, struct rp_err *err);
+
+const char *rp_profile_text(const struct rp_profile *p, uint32_t string);
+
+/* Calls `visit` for each function from `node` to the root, inlined ones included, leaf first. Locations must be symbolized. */
+typedef void rp_frame_visit(void *context, uint32_t location, const struct rp_line *line);
+void rp_profile_walk(const struct rp_profile *p, uint32_t node, rp_frame_visit *visit, void *context);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process is, as procfs tells it, and the reading of its memory. */
+#ifndef RP_TARGET_PROCESS_H
+#define RP_TARGET_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/status.h"
+#include "base/vec.h"
+
+struct rp_process_info {
+    uint32_t pid;
+    char comm[64];
+    char command[256];  /* command line, blanks between arguments, control characters replaced; comm for kernel threads */
+    uint32_t uid;
+    uint32_t ns_pid;    /* its pid in its own pid namespace (names its perf map) */
+    bool is_32bit;
+    bool is_kernel;     /* a kernel thread: no user memory */
+    char state;         /* as in stat: R S D T t Z X */
+    uint64_t start_ticks; /* field 22 of stat: tells a reused pid */
+};
+
+/* RP_NOPROC: no such process (or a zombie), a thread id instead of a pid (names the pid), or 32-bit. RP_PERM is not raised here. */
+enum rp_status rp_process_read(uint32_t pid, struct rp_process_info *info, struct rp_err *err);
+
+struct rp_thread_info {
+    uint32_t tid;
+    char comm[64];
+    char state;
+    uint64_t cpu_ns;       /* schedstat: time on a CPU */
+    uint64_t run_delay_ns; /* schedstat: time waiting for one */
+};
+
+/* All threads of a process, by tid. Threads that vanish while reading are left out. RP_NOPROC when the process is gone. */
+struct rp_thread_infos {
+    RP_VEC(struct rp_thread_info) at;
+};
+enum rp_status rp_threads_read(uint32_t pid, struct rp_thread_infos *threads, struct rp_err *err);
+/* One thread; false when it is gone. */
+bool rp_thread_read(uint32_t pid, uint32_t tid, struct rp_thread_info *info);
+void rp_threads_release(struct rp_thread_infos *threads);
+
+/* The seam through which unwinding and statement finding read target memory: process_vm_readv live, saved pages in replay. Returns the bytes
+ * read from the start of the range (short when the rest is not readable), -1 when none. */
+struct rp_memory {
+    ssize_t (*read)(void *context, uint64_t address, void *to, size_t length);
+    void *context;
+};
+
+/* process_vm_readv on `pid`; the memory needs no release. */
+struct rp_memory rp_memory_of_process(uint32_t pid);
+
+#endif
