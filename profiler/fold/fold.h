@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Turns a backend's events into counts of a profile: the only place that knows both. Keeps the mapping table of each (process, exec
+ * generation) true, walks stacks, and interns them root first.
+ *
+ * The trap: events must come oldest first, or a sample meets mappings of the future. */
+#ifndef RP_FOLD_FOLD_H
+#define RP_FOLD_FOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/profile.h"
+#include "sample/sampler.h"
+#include "symbolize/symbolize.h"
+#include "target/image.h"
+#include "target/process.h"
+#include "target/space.h"
+#include "unwind/unwind.h"
+
+/* One watched process in one exec generation. */
+struct rp_fold_process {
+    struct rp_space space;
+    uint32_t pid, ns_pid;
+    uint32_t profile_process; /* position in the profile */
+    bool has_jit;             /* anonymous executable code was met: read its maps */
+    bool live;                /* procfs may be asked: false in replay and after its end */
+    uint64_t maps_read_ns;    /* when /proc/PID/maps was last read, against reading it for every stray pc */
+};
+
+/* One thread of one generation; position = thread in the profile. */
+struct rp_fold_thread {
+    uint32_t process; /* position in `processes` */
+    uint32_t tid;
+    uint64_t begin_ns, end_ns; /* watched from, to (0: still) */
+    uint64_t cpu_begin_ns;     /* schedstat at begin */
+};
+
+struct rp_fold {
+    struct rp_images *images;
+    struct rp_unwinder *unwinder;
+    struct rp_symbolizer *symbolizer;
+    struct rp_profile *profile;
+    struct rp_walk walk;
+    RP_VEC(struct rp_fold_process) processes;
+    RP_VEC(struct rp_fold_thread) threads;
+    struct rp_index thread_index; /* of (process, tid) */
+    uint32_t marks[RP_WALK_ENDS]; /* locations of the typed root frames, UINT32_MAX until needed */
+    uint64_t start_ns;            /* time 0 of the blocks */
+    uint64_t first_sample_ns;
+    uint64_t samples;
+    uint64_t walked, cut;         /* since the last take, for the sampler's feedback */
+};
+
+/* The four parts must outlive the fold. */
+enum rp_status rp_fold_init(struct rp_fold *fold, struct rp_images *images, struct rp_unwinder *unwinder, struct rp_symbolizer *symbolizer,
+                            struct rp_profile *profile, struct rp_err *err);
+void rp_fold_release(struct rp_fold *fold);
+
+/* Adds a live process with its threads and mappings as they are now; `start_ns` is the beginning of its watch. */
+enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process_info *info, uint64_t start_ns, struct rp_err *err);
+
+/* Takes one event (an rp_event_sink; the context is the fold). Processes that were not added are ignored, except in replay (`start_ns` 0:
+ * the first event is time 0 and every process is taken). */
+enum rp_status rp_fold_event(void *fold, const struct rp_event *event, struct rp_err *err);
+
+/* A block's end: JIT maps are read and what is new gets its name. */
+enum rp_status rp_fold_tick(struct rp_fold *fold, struct rp_err *err);
+
+/* The end of the watch: closes the threads' times. */
+void rp_fold_finish(struct rp_fold *fold, uint64_t end_ns);
+
+#endif
