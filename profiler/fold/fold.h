@@ -45,7 +45,8 @@ struct rp_fold {
     RP_VEC(struct rp_fold_thread) threads;
     struct rp_index thread_index; /* of (process, tid) */
     uint32_t marks[RP_WALK_ENDS]; /* locations of the typed root frames, UINT32_MAX until needed */
-    uint64_t start_ns;            /* time 0 of the blocks */
+    bool replay;                  /* every process that events name is taken; nothing is asked of procfs */
+    uint64_t start_ns;            /* time 0 of the blocks; 0 until known */
     uint64_t first_sample_ns;
     uint64_t samples;
     uint64_t walked, cut;         /* since the last take, for the sampler's feedback */
@@ -59,8 +60,7 @@ void rp_fold_release(struct rp_fold *fold);
 /* Adds a live process with its threads and mappings as they are now; `start_ns` is the beginning of its watch. */
 enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process_info *info, uint64_t start_ns, struct rp_err *err);
 
-/* Takes one event (an rp_event_sink; the context is the fold). Processes that were not added are ignored, except in replay (`start_ns` 0:
- * the first event is time 0 and every process is taken). */
+/* Takes one event (an rp_event_sink; the context is the fold). Processes that were not added are ignored, except in replay. */
 enum rp_status rp_fold_event(void *fold, const struct rp_event *event, struct rp_err *err);
 
 /* A block's end: JIT maps are read and what is new gets its name. */

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/* See fold.h. */
+#include "fold/fold.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io.h"
+
+/* A pc in no mapping makes us read /proc/PID/maps again, but not more often than this: a target that runs wild would have us
+ * read it for every sample. */
+#define MAPS_REREAD_NS UINT64_C(100000000)
+
+/* perf puts markers among kernel addresses (PERF_CONTEXT_KERNEL and its like): the last page of the address space. */
+#define CONTEXT_MARKERS UINT64_C(0xfffffffffffff000)
+
+struct thread_key {
+    const struct rp_fold *fold;
+    uint32_t process, tid;
+};
+
+static bool same_thread(const void *context, uint32_t position)
+{
+    const struct thread_key *key = context;
+    const struct rp_fold_thread *t = &key->fold->threads.at[position];
+
+    return t->process == key->process && t->tid == key->tid;
+}
+
+static uint32_t thread_hash(uint32_t process, uint32_t tid)
+{
+    return rp_hash_u64((uint64_t)process << 32 | tid);
+}
+
+/* The newest generation of a process; NULL when it is not watched. */
+static struct rp_fold_process *find_process(struct rp_fold *fold, uint32_t pid)
+{
+    for (size_t i = fold->processes.n; i-- > 0;)
+        if (fold->processes.at[i].pid == pid)
+            return &fold->processes.at[i];
+    return NULL;
+}
+
+static uint32_t process_position(const struct rp_fold *fold, const struct rp_fold_process *process)
+{
+    return (uint32_t)(process - fold->processes.at);
+}
+
+enum rp_status rp_fold_init(struct rp_fold *fold, struct rp_images *images, struct rp_unwinder *unwinder, struct rp_symbolizer *symbolizer,
+                            struct rp_profile *profile, struct rp_err *err)
+{
+    *fold = (struct rp_fold){.images = images, .unwinder = unwinder, .symbolizer = symbolizer, .profile = profile};
+    memset(fold->marks, 0xff, sizeof fold->marks);
+    return rp_walk_init(&fold->walk, err);
+}
+
+void rp_fold_release(struct rp_fold *fold)
+{
+    for (size_t i = 0; i < fold->processes.n; i++)
+        rp_space_release(&fold->processes.at[i].space);
+    rp_vec_release(&fold->processes);
+    rp_vec_release(&fold->threads);
+    rp_index_release(&fold->thread_index);
+    rp_walk_release(&fold->walk);
+}
+
+/* Processes and threads. */
+
+static enum rp_status add_process(struct rp_fold *fold, uint32_t pid, uint32_t ns_pid, uint32_t generation, const char *comm, const char *command,
+                                  struct rp_err *err)
+{
+    struct rp_profile_process *row;
+    struct rp_fold_process *process;
+    uint32_t comm_id, command_id;
+    enum rp_status status;
+
+    status = rp_profile_string(fold->profile, comm, strlen(comm), &comm_id, err);
+    if (!status)
+        status = rp_profile_string(fold->profile, command, strlen(command), &command_id, err);
+    if (status)
+        return status;
+    row = rp_vec_add(&fold->profile->processes);
+    process = row ? rp_vec_add(&fold->processes) : NULL;
+    if (!process)
+        return rp_fail_nomem(err);
+    *row = (struct rp_profile_process){.pid = pid, .generation = generation, .command = command_id, .comm = comm_id};
+    *process = (struct rp_fold_process){.space = {.pid = pid, .generation = generation},
+                                        .pid = pid,
+                                        .ns_pid = ns_pid,
+                                        .profile_process = (uint32_t)fold->profile->processes.n - 1};
+    return RP_OK;
+}
+
+static enum rp_status get_thread(struct rp_fold *fold, uint32_t process, uint32_t tid, uint64_t now_ns, uint32_t *position, struct rp_err *err)
+{
+    struct thread_key key = {fold, process, tid};
+    uint32_t hash = thread_hash(process, tid);
+    uint32_t *slot = rp_index_find(&fold->thread_index, hash, same_thread, &key);
+    struct rp_profile_thread *row;
+    struct rp_fold_thread *thread;
+
+    if (!slot)
+        return rp_fail_nomem(err);
+    if (*slot != RP_INDEX_EMPTY) {
+        *position = *slot;
+        return RP_OK;
+    }
+    row = rp_vec_add(&fold->profile->threads);
+    thread = row ? rp_vec_add(&fold->threads) : NULL;
+    if (!thread)
+        return rp_fail_nomem(err);
+    *row = (struct rp_profile_thread){.process = fold->processes.at[process].profile_process,
+                                      .tid = tid,
+                                      .comm = fold->profile->processes.at[fold->processes.at[process].profile_process].comm};
+    *thread = (struct rp_fold_thread){.process = process, .tid = tid, .begin_ns = now_ns};
+    *position = (uint32_t)fold->threads.n - 1;
+    rp_index_set(&fold->thread_index, slot, hash, *position);
+    return RP_OK;
+}
+
+static enum rp_status name_thread(struct rp_fold *fold, uint32_t thread, const char *comm, struct rp_err *err)
+{
+    return rp_profile_string(fold->profile, comm, strlen(comm), &fold->profile->threads.at[thread].comm, err);
+}
+
+enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process_info *info, uint64_t start_ns, struct rp_err *err)
+{
+    struct rp_thread_infos threads = {0};
+    struct rp_fold_process *process;
+    enum rp_status status;
+
+    if (!fold->start_ns)
+        fold->start_ns = start_ns;
+    status = add_process(fold, info->pid, info->ns_pid, 0, info->comm, info->command, err);
+    if (status)
+        return status;
+    process = &fold->processes.at[fold->processes.n - 1];
+    process->live = true;
+    status = rp_space_read(&process->space, fold->images, err);
+    if (!status)
+        status = rp_threads_read(info->pid, &threads, err);
+    for (size_t i = 0; !status && i < threads.at.n; i++) {
+        uint32_t thread;
+
+        status = get_thread(fold, (uint32_t)fold->processes.n - 1, threads.at.at[i].tid, start_ns, &thread, err);
+        if (!status) {
+            fold->threads.at[thread].cpu_begin_ns = threads.at.at[i].cpu_ns;
+            status = name_thread(fold, thread, threads.at.at[i].comm, err);
+        }
+    }
+    rp_threads_release(&threads);
+    return status;
+}
+
+/* Events. */
+
+static enum rp_status on_mmap(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_event *event, struct rp_err *err)
+{
+    struct rp_image_key key = {.pid = event->pid,
+                               .start = event->u.mmap.start,
+                               .end = event->u.mmap.end,
+                               .offset = event->u.mmap.offset,
+                               .dev = event->u.mmap.dev,
+                               .ino = event->u.mmap.ino,
+                               .path = event->u.mmap.path};
+    struct rp_mapping mapping = {.start = key.start, .end = key.end, .offset = key.offset};
+    enum rp_status status = rp_images_get(fold->images, &key, &mapping.image, err);
+
+    return status ? status : rp_space_add(&process->space, &mapping, err);
+}
+
+/* execve: the same pid and tid, another program. */
+static enum rp_status on_exec(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_event *event, struct rp_err *err)
+{
+    struct rp_process_info info = {0};
+    struct rp_err ignored = {0};
+    uint32_t before = process_position(fold, process), generation = process->space.generation + 1, ns_pid = process->ns_pid;
+    bool live = process->live;
+    const char *command = event->u.comm.comm;
+    enum rp_status status;
+
+    for (size_t i = 0; i < fold->threads.n; i++)
+        if (fold->threads.at[i].process == before && !fold->threads.at[i].end_ns)
+            fold->threads.at[i].end_ns = event->time_ns;
+    if (live && !rp_process_read(event->pid, &info, &ignored))
+        command = info.command;
+    status = add_process(fold, event->pid, ns_pid, generation, event->u.comm.comm, command, err);
+    if (!status)
+        fold->processes.at[fold->processes.n - 1].live = live;
+    return status;
+}
+
+static enum rp_status on_comm(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_event *event, struct rp_err *err)
+{
+    uint32_t thread;
+    enum rp_status status = RP_OK;
+
+    if (event->u.comm.exec) {
+        status = on_exec(fold, process, event, err);
+        process = &fold->processes.at[fold->processes.n - 1];
+    }
+    if (!status)
+        status = get_thread(fold, process_position(fold, process), event->tid, event->time_ns, &thread, err);
+    return status ? status : name_thread(fold, thread, event->u.comm.comm, err);
+}
+
+/* A new thread carries its creator's name until it takes one. */
+static enum rp_status on_fork(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_event *event, struct rp_err *err)
+{
+    uint32_t thread, parent;
+    uint32_t position = process_position(fold, process);
+    enum rp_status status = get_thread(fold, position, event->tid, event->time_ns, &thread, err);
+
+    if (!status && event->u.fork.parent_pid == event->pid)
+        status = get_thread(fold, position, event->u.fork.parent_tid, event->time_ns, &parent, err);
+    else
+        return status;
+    if (!status)
+        fold->profile->threads.at[thread].comm = fold->profile->threads.at[parent].comm;
+    return status;
+}
+
+static void on_exit(struct rp_fold *fold, const struct rp_fold_process *process, const struct rp_event *event)
+{
+    struct thread_key key = {fold, process_position(fold, process), event->tid};
+    uint32_t thread = rp_index_lookup(&fold->thread_index, thread_hash(key.process, key.tid), same_thread, &key);
+
+    if (thread != RP_INDEX_EMPTY && !fold->threads.at[thread].end_ns)
+        fold->threads.at[thread].end_ns = event->time_ns;
+}
+
+/* Stacks. */
+
+static enum rp_status walk_stack(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_snapshot *snapshot, uint64_t now_ns,
+                                 struct rp_err *err)
+{
+    enum rp_status status = rp_unwind(fold->unwinder, &process->space, snapshot, &fold->walk, err);
+
+    if (status || fold->walk.end != RP_WALK_NO_MAPPING || !process->live || now_ns - process->maps_read_ns < MAPS_REREAD_NS)
+        return status;
+    /* A mapping that no record told of (made executable later, or a record lost): look once, walk once more. */
+    process->maps_read_ns = now_ns;
+    if (rp_space_read(&process->space, fold->images, err)) {
+        process->live = false;
+        *err = (struct rp_err){0};
+        return RP_OK;
+    }
+    return rp_unwind(fold->unwinder, &process->space, snapshot, &fold->walk, err);
+}
+
+static enum rp_status push(struct rp_fold *fold, uint32_t *node, uint32_t image, uint64_t addr, uint32_t flags, uint32_t epoch, struct rp_err *err)
+{
+    uint32_t location;
+    enum rp_status status = rp_profile_location(fold->profile, image, addr, flags, epoch, &location, err);
+
+    return status ? status : rp_profile_node(fold->profile, *node, location, node, err);
+}
+
+static enum rp_status push_mark(struct rp_fold *fold, uint32_t *node, enum rp_walk_end end, struct rp_err *err)
+{
+    const char *text = rp_walk_end_text(end);
+    enum rp_status status = RP_OK;
+
+    if (!text)
+        return RP_OK;
+    if (fold->marks[end] == UINT32_MAX)
+        status = rp_profile_mark(fold->profile, text, &fold->marks[end], err);
+    return status ? status : rp_profile_node(fold->profile, *node, fold->marks[end], node, err);
+}
+
+static enum rp_status push_user(struct rp_fold *fold, struct rp_fold_process *process, uint32_t *node, struct rp_err *err)
+{
+    enum rp_status status = push_mark(fold, node, fold->walk.end, err);
+
+    for (uint32_t i = fold->walk.n; !status && i-- > 0;) {
+        const struct rp_walk_frame *frame = &fold->walk.frames[i];
+        uint32_t flags = (frame->exact ? 0u : RP_LOCATION_CALLER) | (frame->by_frame_pointer ? RP_LOCATION_GUESS : 0u);
+        uint32_t epoch = 0;
+
+        if (fold->images->at.at[frame->where.image]->kind == RP_IMAGE_JIT) {
+            process->has_jit = true;
+            epoch = rp_symbolizer_epoch(fold->symbolizer, process->pid, frame->where.addr - (frame->exact ? 0 : 1));
+        }
+        status = push(fold, node, frame->where.image, frame->where.addr, flags, epoch, err);
+    }
+    return status;
+}
+
+static enum rp_status push_kernel(struct rp_fold *fold, const struct rp_snapshot *snapshot, uint32_t *node, struct rp_err *err)
+{
+    uint32_t first = 0;
+    enum rp_status status = RP_OK;
+
+    while (first < snapshot->nkernel && snapshot->kernel[first] >= CONTEXT_MARKERS)
+        first++;
+    for (uint32_t i = snapshot->nkernel; !status && i-- > first;) {
+        uint32_t flags = RP_LOCATION_KERNEL | (i == first ? 0u : RP_LOCATION_CALLER);
+
+        if (snapshot->kernel[i] < CONTEXT_MARKERS)
+            status = push(fold, node, RP_IMAGE_ID_KERNEL, snapshot->kernel[i], flags, 0, err);
+    }
+    return status;
+}
+
+static enum rp_status on_sample(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_event *event, struct rp_err *err)
+{
+    const struct rp_snapshot *snapshot = &event->u.sample;
+    uint32_t thread, node = 0;
+    enum rp_status status = get_thread(fold, process_position(fold, process), event->tid, event->time_ns, &thread, err);
+
+    if (!status && snapshot->has_user) {
+        status = walk_stack(fold, process, snapshot, event->time_ns, err);
+        if (!status)
+            status = push_user(fold, process, &node, err);
+        fold->walked++;
+        fold->cut += fold->walk.end == RP_WALK_STACK_SHORT;
+    }
+    if (!status)
+        status = push_kernel(fold, snapshot, &node, err);
+    if (!status)
+        status = rp_profile_count(fold->profile, thread, node, 0, RP_STATE_RUNNING,
+                                  event->time_ns > fold->start_ns ? event->time_ns - fold->start_ns : 0, 1, snapshot->weight_ns, err);
+    if (!fold->samples++)
+        fold->first_sample_ns = event->time_ns;
+    return status;
+}
+
+/* Replay has no process to ask: whoever appears is watched, from its first event on. */
+static enum rp_status process_of(struct rp_fold *fold, const struct rp_event *event, struct rp_fold_process **process, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+
+    *process = find_process(fold, event->pid);
+    if (*process || !fold->replay)
+        return RP_OK;
+    if (!fold->start_ns)
+        fold->start_ns = event->time_ns;
+    status = add_process(fold, event->pid, event->pid, 0, "replay", "replay", err);
+    if (!status)
+        *process = &fold->processes.at[fold->processes.n - 1];
+    return status;
+}
+
+enum rp_status rp_fold_event(void *context, const struct rp_event *event, struct rp_err *err)
+{
+    struct rp_fold *fold = context;
+    struct rp_fold_process *process;
+    enum rp_status status = process_of(fold, event, &process, err);
+
+    if (status || !process)
+        return status;
+    switch (event->kind) {
+    case RP_EVENT_SAMPLE:
+        return on_sample(fold, process, event, err);
+    case RP_EVENT_MMAP:
+        return on_mmap(fold, process, event, err);
+    case RP_EVENT_COMM:
+        return on_comm(fold, process, event, err);
+    case RP_EVENT_FORK:
+        return on_fork(fold, process, event, err);
+    case RP_EVENT_EXIT:
+        on_exit(fold, process, event);
+        return RP_OK;
+    case RP_EVENT_SWITCH:
+        return RP_OK;
+    }
+    return RP_OK;
+}
+
+/* Block's end. */
+
+static const char *shown_name(const struct rp_image *image)
+{
+    const char *slash = strrchr(image->path, '/');
+
+    return slash && slash[1] ? slash + 1 : image->path;
+}
+
+static enum rp_status string_or_none(struct rp_profile *profile, const char *text, uint32_t *id, struct rp_err *err)
+{
+    *id = 0;
+    return text && *text ? rp_profile_string(profile, text, strlen(text), id, err) : RP_OK;
+}
+
+static enum rp_status add_image(struct rp_profile *profile, const struct rp_image *image, struct rp_err *err)
+{
+    struct rp_profile_image row = {.kind = (uint32_t)image->kind, .dev = image->dev, .ino = image->ino};
+    char build_id[2 * sizeof image->build_id + 1] = "";
+    struct rp_profile_image *added;
+    enum rp_status status;
+
+    for (uint8_t i = 0; i < image->build_id_bytes; i++)
+        snprintf(build_id + 2 * i, 3, "%02x", image->build_id[i]);
+    status = string_or_none(profile, image->path, &row.path, err);
+    if (!status)
+        status = string_or_none(profile, shown_name(image), &row.name, err);
+    if (!status)
+        status = string_or_none(profile, build_id, &row.build_id, err);
+    if (!status)
+        status = string_or_none(profile, image->problem ? image->problem : image->deleted ? "replaced on disk" : NULL, &row.note, err);
+    if (status)
+        return status;
+    added = rp_vec_add(&profile->images);
+    if (!added)
+        return rp_fail_nomem(err);
+    *added = row;
+    return RP_OK;
+}
+
+enum rp_status rp_fold_tick(struct rp_fold *fold, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+
+    while (!status && fold->profile->images.n < fold->images->at.n)
+        status = add_image(fold->profile, fold->images->at.at[fold->profile->images.n], err);
+    for (size_t i = 0; !status && i < fold->processes.n; i++)
+        if (fold->processes.at[i].has_jit)
+            status = rp_symbolizer_read_jit(fold->symbolizer, fold->processes.at[i].pid, fold->processes.at[i].ns_pid, err);
+    return status ? status : rp_symbolize(fold->symbolizer, fold->profile, err);
+}
+
+/* A thread that is gone has no schedstat any more: what it was sampled for is the best figure left. */
+static uint64_t sampled_ns(const struct rp_profile *profile, uint32_t thread)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < profile->counts.n; i++)
+        if (profile->counts.at[i].thread == thread && profile->counts.at[i].state == RP_STATE_RUNNING)
+            sum += profile->counts.at[i].weight_ns;
+    return sum;
+}
+
+void rp_fold_finish(struct rp_fold *fold, uint64_t end_ns)
+{
+    for (uint32_t i = 0; i < fold->threads.n; i++) {
+        const struct rp_fold_thread *thread = &fold->threads.at[i];
+        const struct rp_fold_process *process = &fold->processes.at[thread->process];
+        struct rp_profile_thread *row = &fold->profile->threads.at[i];
+        uint64_t end = thread->end_ns ? thread->end_ns : end_ns;
+        struct rp_thread_info info = {0};
+
+        row->wall_ns = end > thread->begin_ns ? end - thread->begin_ns : 0;
+        if (!thread->end_ns && process->live && rp_thread_read(process->pid, thread->tid, &info))
+            row->cpu_ns = info.cpu_ns - thread->cpu_begin_ns;
+        else
+            row->cpu_ns = sampled_ns(fold->profile, i);
+    }
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* See session.h. One thread: it wakes about ten times a second, takes what the rings hold, and names what is new. */
+#include "fold/session.h"
+
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "fold/fold.h"
+#include "sample/snapshot_file.h"
+
+/* Between two looks at the rings. Longer: fewer wake-ups of our own; shorter: a smaller backlog at the end. */
+enum { WAIT_MS = 100 };
+
+struct rp_session {
+    struct rp_session_options options;
+    struct rp_images images;
+    struct rp_unwinder *unwinder;
+    struct rp_symbolizer *symbolizer;
+    struct rp_sampler *sampler;
+    struct rp_snapshot_writer *writer; /* NULL: snapshots are not saved */
+    struct rp_profile profile;
+    struct rp_fold fold;
+    struct rp_session_stats stats;
+    uint64_t start_ns, end_ns;
+    uint64_t started_unix_ns;
+    bool has_profile; /* `profile` and `fold` are initialised */
+};
+
+static enum rp_status open_sampler(struct rp_session *s, struct rp_err *err)
+{
+    struct rp_process_info info;
+    enum rp_status status = RP_OK;
+
+    if (s->options.from_snapshots)
+        return rp_sampler_replay_new(s->options.from_snapshots, &s->sampler, err);
+    if (!s->options.sampler.npids)
+        return rp_fail(err, RP_USAGE, "no process to watch; give one with --pid PID");
+    for (size_t i = 0; !status && i < s->options.sampler.npids; i++)
+        status = rp_process_read(s->options.sampler.pids[i], &info, err);
+    return status ? status : rp_sampler_perf_new(&s->options.sampler, &s->sampler, err);
+}
+
+enum rp_status rp_session_new(const struct rp_session_options *options, struct rp_session **out, struct rp_err *err)
+{
+    struct rp_session *s = rp_calloc(1, sizeof *s);
+    enum rp_status status;
+
+    if (!s)
+        return rp_fail_nomem(err);
+    s->options = *options;
+    status = rp_images_init(&s->images, err);
+    if (!status)
+        status = open_sampler(s, err);
+    if (!status)
+        status = rp_unwinder_new(&s->images, &s->unwinder, err);
+    if (!status)
+        status = rp_symbolizer_new(&s->images, s->unwinder, &options->symbolizer, &s->symbolizer, err);
+    if (!status)
+        status = rp_profile_init(&s->profile, err);
+    if (!status) {
+        s->has_profile = true;
+        status = rp_fold_init(&s->fold, &s->images, s->unwinder, s->symbolizer, &s->profile, err);
+        s->fold.replay = options->from_snapshots != NULL;
+    }
+    if (!status && options->save_snapshots)
+        status = rp_snapshot_writer_new(options->save_snapshots, &s->images, &s->writer, err);
+    if (status) {
+        rp_session_free(s);
+        return status;
+    }
+    *out = s;
+    return RP_OK;
+}
+
+enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
+{
+    struct timespec now;
+    enum rp_status status = s->sampler->ops->start(s->sampler, err);
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    s->started_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    s->start_ns = rp_now_ns();
+    /* Mappings are read after sampling began: what comes later is told by records, so nothing falls between. */
+    for (size_t i = 0; !status && !s->options.from_snapshots && i < s->options.sampler.npids; i++) {
+        struct rp_process_info info;
+
+        status = rp_process_read(s->options.sampler.pids[i], &info, err);
+        if (!status)
+            status = rp_fold_add_process(&s->fold, &info, s->start_ns, err);
+        if (!status && s->writer)
+            status = rp_snapshot_writer_space(s->writer, &s->fold.processes.at[s->fold.processes.n - 1].space, err);
+    }
+    return status;
+}
+
+static enum rp_status take(void *context, const struct rp_event *event, struct rp_err *err)
+{
+    struct rp_session *s = context;
+    enum rp_status status = s->writer ? rp_snapshot_writer_event(s->writer, event, err) : RP_OK;
+
+    return status ? status : rp_fold_event(&s->fold, event, err);
+}
+
+static enum rp_status drain(struct rp_session *s, bool final, struct rp_err *err)
+{
+    uint64_t begin = rp_now_ns(), middle;
+    enum rp_status status = s->sampler->ops->drain(s->sampler, final, take, s, err);
+
+    middle = rp_now_ns();
+    s->stats.unwind_ns += middle - begin;
+    if (!status)
+        status = rp_fold_tick(&s->fold, err);
+    s->stats.symbolize_ns += rp_now_ns() - middle;
+    if (!status && !final && s->fold.walked) {
+        status = s->sampler->ops->feedback(s->sampler, s->fold.walked, s->fold.cut, err);
+        s->fold.walked = s->fold.cut = 0;
+    }
+    return status;
+}
+
+enum rp_status rp_session_run(struct rp_session *s, uint64_t duration_ns, const volatile sig_atomic_t *stop, rp_session_progress *progress,
+                              void *context, struct rp_err *err)
+{
+    uint64_t deadline = s->start_ns + duration_ns;
+    bool ended = false;
+    enum rp_status status = RP_OK;
+
+    while (!status && !ended && !*stop) {
+        uint64_t now = rp_now_ns();
+        uint64_t left_ms = now < deadline ? (deadline - now + 999999) / 1000000 : 0;
+
+        if (!left_ms)
+            break;
+        status = s->sampler->ops->wait(s->sampler, left_ms < WAIT_MS ? (int)left_ms : WAIT_MS, &ended, err);
+        /* The last drain is finish's: sampling must have ended for it. */
+        if (!status && !*stop && rp_now_ns() < deadline)
+            status = drain(s, false, err);
+        if (!status && progress)
+            progress(context, (double)(rp_now_ns() - s->start_ns) / 1e9, s->fold.samples);
+    }
+    return status;
+}
+
+static enum rp_status describe_run(struct rp_session *s, struct rp_err *err)
+{
+    static const char *const sources[] = {"cpu-clock", "cycles", "replay"};
+    struct rp_run *run = &s->profile.run;
+    const struct rp_sampler_stats *sampler = &s->stats.sampler;
+    struct utsname host;
+    enum rp_status status;
+
+    run->started_unix_ns = s->started_unix_ns;
+    run->seconds_ns = s->end_ns - s->start_ns;
+    run->hz = s->options.sampler.hz;
+    run->kernel_visible = sampler->kernel_visible;
+    run->stack_bytes = sampler->stack_bytes;
+    run->stack_grown = sampler->stack_grown;
+    run->lost = sampler->lost;
+    run->throttled = sampler->throttled;
+    run->vanished = sampler->vanished;
+    run->threads_unsampled = sampler->threads_unsampled;
+    run->map_lines = s->stats.symbolizer.map_lines;
+    run->map_rejected = s->stats.symbolizer.map_rejected;
+    status = rp_profile_string(&s->profile, sources[sampler->source], strlen(sources[sampler->source]), &run->source, err);
+    if (!status)
+        status = rp_profile_string(&s->profile, sampler->note, strlen(sampler->note), &run->note, err);
+    if (!status && !uname(&host))
+        status = rp_profile_string(&s->profile, host.release, strlen(host.release), &run->host, err);
+    return status;
+}
+
+enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profile, struct rp_err *err)
+{
+    uint64_t begin = rp_now_ns();
+    enum rp_status status;
+
+    s->sampler->ops->stop(s->sampler);
+    s->end_ns = rp_now_ns();
+    status = drain(s, true, err);
+    if (status)
+        return status;
+    if (s->writer)
+        status = rp_snapshot_writer_finish(s->writer, err);
+    rp_fold_finish(&s->fold, s->end_ns);
+    s->sampler->ops->stats(s->sampler, &s->stats.sampler);
+    rp_unwinder_stats(s->unwinder, &s->stats.unwind);
+    rp_symbolizer_stats(s->symbolizer, &s->stats.symbolizer);
+    if (s->fold.first_sample_ns > s->start_ns)
+        s->stats.first_sample_ns = s->fold.first_sample_ns - s->start_ns;
+    if (!status)
+        status = describe_run(s, err);
+    if (status)
+        return status;
+    *profile = s->profile;
+    s->profile = (struct rp_profile){0};
+    s->fold.profile = profile;
+    s->stats.finish_ns = rp_now_ns() - begin;
+    if (s->fold.samples)
+        return RP_OK;
+    return rp_fail(err, RP_NOTHING, "no thread of the target ran on a CPU in %.1f s: nothing to show; give it work, or watch longer with --seconds",
+                   (double)(s->end_ns - s->start_ns) / 1e9);
+}
+
+void rp_session_stats(const struct rp_session *s, struct rp_session_stats *stats)
+{
+    *stats = s->stats;
+}
+
+void rp_session_free(struct rp_session *s)
+{
+    if (!s)
+        return;
+    if (s->sampler)
+        s->sampler->ops->free(s->sampler);
+    rp_snapshot_writer_free(s->writer);
+    if (s->has_profile) {
+        rp_fold_release(&s->fold);
+        rp_profile_release(&s->profile);
+    }
+    rp_symbolizer_free(s->symbolizer);
+    rp_unwinder_free(s->unwinder);
+    rp_images_release(&s->images);
+    rp_free(s);
+}
