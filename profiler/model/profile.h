@@ -79,9 +79,11 @@ struct rp_function {
 };
 
 struct rp_node {
-    uint32_t parent;
-    uint32_t location;
+    uint32_t parent;   /* always a smaller id, so walks end */
+    uint32_t location; /* RP_LOCATION_NONE for the root only */
 };
+
+#define RP_LOCATION_NONE UINT32_MAX
 
 struct rp_profile_process {
     uint32_t pid;
@@ -152,12 +154,14 @@ void rp_profile_release(struct rp_profile *profile);
 enum rp_status rp_profile_string(struct rp_profile *p, const char *text, size_t length, uint32_t *id, struct rp_err *err);
 enum rp_status rp_profile_location(struct rp_profile *p, uint32_t image, uint64_t addr, uint32_t flags, uint32_t epoch, uint32_t *id,
                                    struct rp_err *err);
+/* A location without code. It is symbolized at once: a function of that name, RP_NAME_MARK, with no module. Image 0 must be the one of marks. */
 enum rp_status rp_profile_mark(struct rp_profile *p, const char *text, uint32_t *location, struct rp_err *err);
 enum rp_status rp_profile_node(struct rp_profile *p, uint32_t parent, uint32_t location, uint32_t *id, struct rp_err *err);
-/* Functions are one per (image, start, name). `f->first_alias/naliases` must point at aliases already added. */
+/* Functions are one per (image, start, name); the rest is as the first one said. `f->first_alias/naliases` must point at aliases already added. */
 enum rp_status rp_profile_function(struct rp_profile *p, const struct rp_function *f, uint32_t *id, struct rp_err *err);
 
-/* Adds `n` observations of `weight_ns` in all at `since_start_ns`. Blocks merge by themselves when they run out. */
+/* Adds `n` observations of `weight_ns` in all at `since_start_ns`. Blocks start at 10 ms; when RP_BLOCKS_MAX are used up, neighbours merge
+ * and the length doubles. */
 enum rp_status rp_profile_count(struct rp_profile *p, uint32_t thread, uint32_t node, uint32_t tag, enum rp_state state, uint64_t since_start_ns,
                                 uint64_t n, uint64_t weight_ns, struct rp_err *err);
 
