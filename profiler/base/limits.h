@@ -28,6 +28,31 @@
 #define RP_JITMAP_MAX_BYTES ((uint64_t)1 << 30)
 #define RP_JITMAP_LINE_MAX ((size_t)1 << 20)
 
+/* Section headers of one ELF file: 65 535 fit without the extension for more, which hardly anything but -ffunction-sections objects uses. */
+#define RP_ELF_SECTIONS_MAX 131072u
+#define RP_ELF_SECTION_NAMES_MAX ((size_t)16 << 20)
+
+/* Symbols of one image: 148 735 in Node; browsers with full tables reach 2 M. 24 bytes each. */
+#define RP_SYMBOLS_MAX 16000000u
+
+/* Names kept for one address. */
+#define RP_ALIASES_MAX 64u
+
+/* A .gnu_debugdata table when unpacked, and what unpacking may take. */
+#define RP_DEBUGDATA_MAX ((size_t)64 << 20)
+
+/* A stub section, and the relocations read for it. */
+#define RP_PLT_BYTES_MAX ((size_t)16 << 20)
+
+/* Inlined frames at one address, nesting of debug entries, entries read per compilation unit. */
+#define RP_INLINE_DEPTH_MAX 64u
+#define RP_DIE_DEPTH_MAX 256u
+#define RP_DIE_MAX 8000000u
+
+/* Entries of all JIT maps of one process, and kernel symbols. */
+#define RP_JIT_ENTRIES_MAX 16000000u
+#define RP_KALLSYMS_MAX 4000000u
+
 /* A rule file is written by people. */
 #define RP_RULE_FILE_MAX ((size_t)4 << 20)
 
