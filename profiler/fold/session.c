@@ -204,6 +204,11 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
                    (double)(s->end_ns - s->start_ns) / 1e9);
 }
 
+struct rp_sampler *rp_session_sampler(struct rp_session *s)
+{
+    return s->sampler;
+}
+
 void rp_session_stats(const struct rp_session *s, struct rp_session_stats *stats)
 {
     *stats = s->stats;

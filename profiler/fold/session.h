@@ -57,6 +57,9 @@ enum rp_status rp_session_run(struct rp_session *session, uint64_t duration_ns, 
  * released all the same in that case, and only in that case and on RP_OK. */
 enum rp_status rp_session_finish(struct rp_session *session, struct rp_profile *profile, struct rp_err *err);
 
+/* The sampler, for switching it off and on in mid-run (the bench). Owned by the session. */
+struct rp_sampler *rp_session_sampler(struct rp_session *session);
+
 void rp_session_stats(const struct rp_session *session, struct rp_session_stats *stats);
 void rp_session_free(struct rp_session *session);
 
