@@ -79,10 +79,11 @@ static enum rp_status add_process(struct rp_fold *fold, uint32_t pid, uint32_t n
         status = rp_profile_string(fold->profile, command, strlen(command), &command_id, err);
     if (status)
         return status;
-    row = rp_vec_add(&fold->profile->processes);
-    process = row ? rp_vec_add(&fold->processes) : NULL;
-    if (!process)
+    /* Both or neither: positions go together. */
+    if (!rp_vec_reserve(&fold->profile->processes, 1) || !rp_vec_reserve(&fold->processes, 1))
         return rp_fail_nomem(err);
+    row = rp_vec_add(&fold->profile->processes);
+    process = rp_vec_add(&fold->processes);
     *row = (struct rp_profile_process){.pid = pid, .generation = generation, .command = command_id, .comm = comm_id};
     *process = (struct rp_fold_process){.space = {.pid = pid, .generation = generation},
                                         .pid = pid,
@@ -105,10 +106,10 @@ static enum rp_status get_thread(struct rp_fold *fold, uint32_t process, uint32_
         *position = *slot;
         return RP_OK;
     }
-    row = rp_vec_add(&fold->profile->threads);
-    thread = row ? rp_vec_add(&fold->threads) : NULL;
-    if (!thread)
+    if (!rp_vec_reserve(&fold->profile->threads, 1) || !rp_vec_reserve(&fold->threads, 1))
         return rp_fail_nomem(err);
+    row = rp_vec_add(&fold->profile->threads);
+    thread = rp_vec_add(&fold->threads);
     *row = (struct rp_profile_thread){.process = fold->processes.at[process].profile_process,
                                       .tid = tid,
                                       .comm = fold->profile->processes.at[fold->processes.at[process].profile_process].comm};
