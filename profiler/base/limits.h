@@ -11,6 +11,10 @@
 #define RP_STACK_COPY_MAX 65528u
 #define RP_WALK_FRAMES_MAX 8192u
 
+/* Unwind rules kept (one per distinct address met, 64 bytes each): a Node run meets 2 000, JIT churn more. When used up, all are forgotten and
+ * looked up anew. */
+#define RP_UNWIND_RULES_MAX ((size_t)1 << 18)
+
 /* The kernel's own limit for call chains is sysctl perf_event_max_stack, 127 by default. */
 #define RP_KERNEL_FRAMES_MAX 512u
 
@@ -41,7 +45,10 @@
 /* A .gnu_debugdata table when unpacked, and what unpacking may take. */
 #define RP_DEBUGDATA_MAX ((size_t)64 << 20)
 
-/* A stub section, and the relocations read for it. */
+/* The largest debug file whose checksum is computed (one without build-id, that is older than 2010). */
+#define RP_DEBUGFILE_CRC_MAX ((uint64_t)4 << 30)
+
+/* A stub section. */
 #define RP_PLT_BYTES_MAX ((size_t)16 << 20)
 
 /* Inlined frames at one address, nesting of debug entries, entries read per compilation unit. */
@@ -55,6 +62,13 @@
 
 /* A rule file is written by people. */
 #define RP_RULE_FILE_MAX ((size_t)4 << 20)
+#define RP_RULE_NODES_MAX 200000u
+#define RP_RULE_PATTERN_MAX 1024u
+#define RP_RULE_ENTRIES_MAX 65536u
+/* Mistakes told of one file; what comes after is counted. */
+#define RP_RULE_PROBLEMS_MAX 1000u
+/* Steps of one regular expression on one name, so that a hostile one cannot hang: 100 000 take about a millisecond. */
+#define RP_RULE_MATCH_STEPS_MAX 100000u
 
 /* Any text file read whole from procfs or disk. */
 #define RP_FILE_MAX ((size_t)256 << 20)
