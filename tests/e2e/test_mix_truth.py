@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The printed intervals hold the truth: rowload mix knows its shares, rowprof prints them with an interval.
+
+Twenty short runs with different seeds. If each interval held with 95 %, fewer than 14 of 20 for one category would happen
+less than once in 10,000 (binomial). The mean squared standardized error would be near one; it is somewhat below, since the
+pieces of work are shuffled in small blocks, which makes a sample better than an independent one. Last count seen here is
+printed, so that a drift shows before it fails.
+"""
+import harness
+
+RUNS = 20
+HOLD_AT_LEAST = 14
+RULES = """categories:
+  - {id: mix.a, name: "mix a", kind: cost}
+  - {id: mix.b, name: "mix b", kind: cost}
+  - {id: mix.c, name: "mix c", kind: cost}
+rules:
+  - {id: mix-a, category: mix.a, symbol: "rw_mix_*a"}
+  - {id: mix-b, category: mix.b, symbol: "rw_mix_*b"}
+  - {id: mix-c, category: mix.c, symbol: "rw_mix_*c"}
+"""
+
+
+class MixTruth(harness.Case):
+    @harness.needs(harness.rowprof_there, harness.perf_events)
+    def test_intervals_hold_the_true_shares(self):
+        rules = self.scratch + "/mix.yaml"
+        with open(rules, "w", encoding="ascii") as file:
+            file.write(RULES)
+        held = dict.fromkeys("abc", 0)
+        squares = []
+        for seed in range(RUNS):
+            target = self.start_rowload("mix", "--seed", seed, "--depth", 5, "--idle", "futex", "--idle-threads", 2,
+                                        "--fp", seed % 2)
+            profile = self.profile(target.pid, "--rules", rules, seconds=1)
+            target.stop()
+            truth = target.words("TRUTH")
+            for letter in "abc":
+                row = profile.categories[f"mix {letter}"]
+                self.assertLess(row["low"], row["high"])
+                held[letter] += row["low"] <= truth[letter] <= row["high"]
+                error = (row["share"] - truth[letter]) / ((row["high"] - row["low"]) / (2 * 1.96))
+                squares.append(error * error)
+        mean = sum(squares) / len(squares)
+        print(f"held {held} of {RUNS}, mean squared standardized error {mean:.2f}")
+        for letter, count in held.items():
+            self.assertGreaterEqual(count, HOLD_AT_LEAST, letter)
+        self.assertGreaterEqual(mean, 0.3)
+        self.assertLessEqual(mean, 2.0)
+
+
+if __name__ == "__main__":
+    harness.main()
