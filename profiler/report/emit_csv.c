@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* The table as CSV (RFC 4180: CRLF, quotes doubled, a header row), for spreadsheets: the categories, or the rows of --by. Names are clean UTF-8, so one row is
+ * one line whatever a symbol holds. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/emit.h"
+#include "report/unclaimed.h"
+#include "report/utf8.h"
+
+static const char *const kinds[] = {[CAT_COST] = "cost", [CAT_WAIT] = "wait", [CAT_IDLE] = "idle"};
+
+static void put_field(struct rp_buf *out, const char *name)
+{
+    struct rp_buf clean = {0};
+    const char *text;
+
+    rp_text_clean(&clean, name, strlen(name));
+    text = rp_buf_text(&clean);
+    if (!text[strcspn(text, ",\"")] && *text != ' ') {
+        rp_buf_puts(out, text);
+    } else {
+        rp_buf_putc(out, '"');
+        for (; *text; text++) {
+            if (*text == '"')
+                rp_buf_putc(out, '"');
+            rp_buf_putc(out, *text);
+        }
+        rp_buf_putc(out, '"');
+    }
+    out->failed |= clean.failed;
+    rp_buf_release(&clean);
+}
+
+static void categories(const struct rp_report *r, struct rp_buf *out)
+{
+    rp_buf_puts(out, "id,name,kind,samples,share,low,high,total,inherited\r\n");
+    for (size_t i = 0; i < r->categories.rows.n; i++) {
+        const struct rp_category_row *row = &r->categories.rows.at[i];
+        const struct cat_category *category = cat_rules_category(r->rules, row->category);
+
+        put_field(out, category->id);
+        rp_buf_putc(out, ',');
+        put_field(out, category->name);
+        rp_buf_printf(out, ",%s,%" PRIu64 ",%.6f,%.6f,%.6f,%" PRIu64 ",%" PRIu64 "\r\n", kinds[category->kind], row->samples, row->share, row->low, row->high,
+                      row->total, row->inherited);
+    }
+}
+
+static void put_key(const struct rp_report *r, uint32_t key, struct rp_buf *out)
+{
+    const struct rp_profile *p = r->profile;
+
+    if (r->options.by == RP_BY_FUNCTION) {
+        put_field(out, rp_profile_text(p, p->functions.at[key].name));
+        rp_buf_putc(out, ',');
+        put_field(out, rp_profile_text(p, p->functions.at[key].module));
+    } else if (r->options.by == RP_BY_THREAD) {
+        rp_buf_printf(out, "%" PRIu32 ",%" PRIu32 ",", p->processes.at[p->threads.at[key].process].pid, p->threads.at[key].tid);
+        put_field(out, rp_profile_text(p, p->threads.at[key].comm));
+    } else {
+        put_field(out, rp_profile_text(p, key));
+    }
+}
+
+static void groups(const struct rp_report *r, struct rp_buf *out)
+{
+    static const char *const heads[] = {[RP_BY_FUNCTION] = "symbol,module", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "pid,tid,thread"};
+
+    rp_buf_printf(out, "%s,self,share,low,high,total\r\n", heads[r->options.by]);
+    for (size_t i = 0; i < r->groups.rows.n; i++) {
+        const struct rp_group_row *row = &r->groups.rows.at[i];
+
+        put_key(r, row->key, out);
+        rp_buf_printf(out, ",%" PRIu64 ",%.6f,%.6f,%.6f,%" PRIu64 "\r\n", row->self, row->share, row->low, row->high, row->total);
+    }
+}
+
+static void emit(const struct rp_report *r, struct rp_buf *out)
+{
+    if (r->options.by == RP_BY_CATEGORY)
+        categories(r, out);
+    else
+        groups(r, out);
+}
+
+static void unclaimed(const struct rp_report *r, struct rp_buf *out)
+{
+    rp_buf_puts(out, "symbol,module,samples,inherited_from,key,pattern\r\n");
+    for (size_t i = 0; i < r->unclaimed.rows.n; i++) {
+        const struct rp_unclaimed *row = &r->unclaimed.rows.at[i];
+        const struct rp_function *f = &r->profile->functions.at[row->function];
+        struct rp_buf value = {0};
+        const char *key = rp_unclaimed_pattern(r, row->function, &value);
+
+        put_field(out, rp_profile_text(r->profile, f->name));
+        rp_buf_putc(out, ',');
+        put_field(out, rp_profile_text(r->profile, f->module));
+        rp_buf_printf(out, ",%" PRIu64 ",%s,%s,", row->samples, row->inherited ? cat_rules_category(r->rules, row->category)->id : "", key);
+        put_field(out, rp_buf_text(&value));
+        rp_buf_puts(out, "\r\n");
+        out->failed |= value.failed;
+        rp_buf_release(&value);
+    }
+}
+
+const struct rp_emit_ops rp_emit_csv = {
+    .name = "csv",
+    .help = "the table, for spreadsheets",
+    .report = emit,
+    .unclaimed = unclaimed,
+};

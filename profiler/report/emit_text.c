@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/* The report as one reads it: who was watched and how well, what it cost, where. Wide numbers are grouped (9 130), shares that are not zero never read 0.0 %,
+ * and what was not seen reads `< x %`. The trees are in text_tree.c. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/stats.h"
+#include "report/emit.h"
+#include "report/style.h"
+#include "report/text_tree.h"
+#include "report/unclaimed.h"
+#include "report/utf8.h"
+
+enum { TARGETS_MAX = 6, PAYERS_MAX = 4, COMMAND_COLUMNS = 60 };
+
+/* The part that came by inheritance is told from this share of a category on. */
+static const double inherited_worth = 0.10, payer_worth = 0.03;
+
+#define DOT " \xc2\xb7 "
+#define PLUS_MINUS "\xc2\xb1"
+
+/* "20.4 %", or "0.03 %" where one digit would claim zero. */
+static void percent(char *to, size_t size, double share)
+{
+    double p = 100 * share;
+
+    snprintf(to, size, p > 0 && p < 0.0095 ? "%.1g %%" : p > 0 && p < 0.095 ? "%.2f %%" : "%.1f %%", p);
+}
+
+static void put_percent(struct rp_buf *out, double share)
+{
+    char text[32];
+
+    percent(text, sizeof text, share);
+    rp_buf_puts(out, text);
+}
+
+/* Appends `text` right-aligned. */
+static void right(struct rp_buf *out, const char *text, size_t columns)
+{
+    size_t wide = rp_text_columns(text, strlen(text));
+
+    rp_buf_fill(out, ' ', wide < columns ? (int)(columns - wide) : 0);
+    rp_buf_puts(out, text);
+}
+
+static void right_count(struct rp_buf *out, uint64_t n, size_t columns)
+{
+    struct rp_buf b = {0};
+
+    rp_text_count(&b, n);
+    right(out, rp_buf_text(&b), columns);
+    out->failed |= b.failed;
+    rp_buf_release(&b);
+}
+
+static uint64_t threads_of(const struct rp_profile *p, uint32_t process)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < p->threads.n; i++)
+        n += p->threads.at[i].process == process;
+    return n;
+}
+
+static void put_target(const struct rp_report *r, uint32_t process, struct rp_buf *out)
+{
+    const struct rp_profile_process *p = &r->profile->processes.at[process];
+    uint64_t threads = threads_of(r->profile, process);
+    struct rp_buf command = {0};
+
+    rp_report_command(r, p, &command);
+    rp_style_on(out, r->options.color, RP_STYLE_BOLD);
+    rp_text_fit(out, rp_buf_text(&command), r->options.verbose ? 0 : COMMAND_COLUMNS);
+    rp_style_off(out, r->options.color);
+    rp_buf_printf(out, " (pid %" PRIu32 ")" DOT, p->pid);
+    rp_text_count(out, threads);
+    rp_buf_puts(out, threads == 1 ? " thread" : " threads");
+    rp_buf_release(&command);
+}
+
+static void put_header(const struct rp_report *r, struct rp_buf *out)
+{
+    const struct rp_profile *p = r->profile;
+    uint32_t n = (uint32_t)p->processes.n;
+
+    for (uint32_t i = 0; i < n && i < TARGETS_MAX; i++) {
+        put_target(r, i, out);
+        rp_buf_puts(out, n == 1 ? DOT : "\n");
+    }
+    if (n > TARGETS_MAX)
+        rp_buf_printf(out, "and %" PRIu32 " more processes\n", n - TARGETS_MAX);
+    rp_buf_printf(out, "%.1f s" DOT, (double)p->run.seconds_ns / 1e9);
+    rp_text_fit(out, rp_profile_text(p, p->run.source), 40);
+    rp_buf_printf(out, " %" PRIu32 " Hz", p->run.hz);
+    if (r->options.thread) {
+        rp_buf_puts(out, DOT "only thread ");
+        rp_text_fit(out, r->options.thread, 40);
+    }
+    rp_buf_putc(out, '\n');
+}
+
+static void put_idle(const struct rp_quality *q, struct rp_buf *out)
+{
+    if (q->idle_threads) {
+        rp_buf_puts(out, DOT);
+        rp_text_count(out, q->idle_threads);
+        rp_buf_printf(out, " idle thread%s dropped (%.1f s)", q->idle_threads == 1 ? "" : "s", q->idle_seconds);
+    } else if (q->idle_seconds >= 0.05) {
+        rp_buf_printf(out, DOT "idle for %.1f s, not shown", q->idle_seconds);
+    }
+}
+
+static void put_quality(const struct rp_report *r, struct rp_buf *out)
+{
+    const struct rp_quality *q = &r->quality;
+    struct rp_buf b = {0};
+
+    rp_text_count(&b, q->samples);
+    rp_buf_puts(&b, q->samples == 1 ? " on-CPU sample" DOT : " on-CPU samples" DOT);
+    rp_text_count(&b, q->lost);
+    rp_buf_puts(&b, " lost");
+    if (q->lost) {
+        rp_buf_puts(&b, " (");
+        put_percent(&b, (double)q->lost / (double)(q->lost + q->samples));
+        rp_buf_puts(&b, ")");
+    }
+    if (q->samples) {
+        /* Never rounded up to 100: one cut stack in 100 000 is not none. */
+        double complete = 100 * (double)q->complete / (double)q->samples, most = q->complete == q->samples ? 100 : 99.99;
+
+        rp_buf_printf(&b, DOT "%.*f %% complete stacks", complete == 100 ? 0 : complete > 99.94 ? 2 : 1, complete > most ? most : complete);
+    }
+    put_idle(q, &b);
+    rp_text_wrap(out, rp_buf_text(&b), 0, 2, r->options.width);
+    out->failed |= b.failed;
+    rp_buf_release(&b);
+}
+
+/* Half the interval, in points; half of a narrow one gets a second digit. */
+static void put_half(struct rp_buf *out, double low, double high, size_t columns)
+{
+    double half = 50 * (high - low);
+    char text[32];
+
+    snprintf(text, sizeof text, half < 0.095 ? "%.2f" : "%.1f", half);
+    right(out, text, columns);
+}
+
+static size_t count_columns(uint64_t largest)
+{
+    struct rp_buf b = {0};
+    size_t columns;
+
+    rp_text_count(&b, largest);
+    columns = b.length;
+    rp_buf_release(&b);
+    return columns < 8 ? 8 : columns;
+}
+
+/* The four figures that every table begins with; `samples` 0 has an upper bound instead of a share. */
+static void put_figures(const struct rp_report *r, struct rp_buf *out, size_t columns, uint64_t samples, double share, double low, double high)
+{
+    char text[40], limit[32];
+
+    right_count(out, samples, columns);
+    if (samples) {
+        percent(text, sizeof text, share);
+        right(out, text, 9);
+        put_half(out, low, high, 7);
+        return;
+    }
+    percent(limit, sizeof limit, r->categories.samples ? rp_wilson(0, (double)r->categories.samples, 1, 1.959963984540054).high : 1);
+    snprintf(text, sizeof text, "< %s", limit);
+    right(out, text, 9);
+    rp_buf_fill(out, ' ', 7);
+}
+
+static void put_table_head(const struct rp_report *r, struct rp_buf *out, size_t columns, bool total, const char *what)
+{
+    rp_buf_putc(out, '\n');
+    rp_style_on(out, r->options.color, RP_STYLE_DIM);
+    right(out, "samples", columns);
+    rp_buf_puts(out, "   share   " PLUS_MINUS "95 %");
+    if (total)
+        rp_buf_puts(out, "    total");
+    rp_buf_printf(out, "   %s", what);
+    rp_style_off(out, r->options.color);
+    rp_buf_putc(out, '\n');
+}
+
+static void put_total(struct rp_buf *out, uint64_t total, uint64_t of)
+{
+    char text[32];
+
+    percent(text, sizeof text, of ? (double)total / (double)of : 0);
+    right(out, text, 9);
+}
+
+static void put_dim_line(const struct rp_report *r, struct rp_buf *out, size_t column, const char *text)
+{
+    rp_buf_fill(out, ' ', (int)column);
+    rp_style_on(out, r->options.color, RP_STYLE_DIM);
+    rp_text_wrap(out, text, column, column + 2, r->options.width);
+    rp_style_off(out, r->options.color);
+}
+
+static void put_payers(const struct rp_report *r, const struct rp_category_row *row, size_t column, struct rp_buf *out)
+{
+    struct rp_buf b = {0};
+    uint64_t told = 0;
+    size_t i;
+
+    for (i = 0; i < row->payers.n && i < PAYERS_MAX; i++) {
+        const struct rp_payer *payer = &row->payers.at[i];
+
+        if ((double)payer->samples < payer_worth * (double)row->samples)
+            break;
+        rp_buf_puts(&b, i ? ", " : "paid for by ");
+        rp_text_fit(&b, cat_rules_category(r->rules, payer->category)->name, 60);
+        rp_buf_puts(&b, " ");
+        put_percent(&b, (double)payer->samples / (double)r->categories.samples);
+        told += payer->samples;
+    }
+    if (i && told < row->samples) {
+        rp_buf_puts(&b, ", others ");
+        put_percent(&b, (double)(row->samples - told) / (double)r->categories.samples);
+    }
+    if (b.length)
+        put_dim_line(r, out, column, rp_buf_text(&b));
+    out->failed |= b.failed;
+    rp_buf_release(&b);
+}
+
+static void put_uncategorized_reasons(const struct rp_report *r, const struct rp_category_row *row, size_t column, struct rp_buf *out)
+{
+    const struct rp_category_table *t = &r->categories;
+    uint64_t none = row->samples - t->uncategorized_through - t->uncategorized_truncated;
+    struct rp_buf b = {0};
+
+    if (!row->samples)
+        return;
+    rp_text_count(&b, none);
+    rp_buf_puts(&b, " claimed by no rule");
+    if (t->uncategorized_through) {
+        rp_buf_puts(&b, ", ");
+        rp_text_count(&b, t->uncategorized_through);
+        rp_buf_puts(&b, " only in functions that pass the question on");
+    }
+    if (t->uncategorized_truncated) {
+        rp_buf_puts(&b, ", ");
+        rp_text_count(&b, t->uncategorized_truncated);
+        rp_buf_puts(&b, " in stacks that were cut");
+    }
+    put_dim_line(r, out, column, rp_buf_text(&b));
+    out->failed |= b.failed;
+    rp_buf_release(&b);
+}
+
+static void put_categories(const struct rp_report *r, struct rp_buf *out)
+{
+    const struct rp_category_table *t = &r->categories;
+    size_t columns = count_columns(t->samples), names = columns + 19 + (r->options.total ? 9 : 0);
+
+    put_table_head(r, out, columns, r->options.total, "category");
+    for (size_t i = 0; i < t->rows.n; i++) {
+        const struct rp_category_row *row = &t->rows.at[i];
+        const struct cat_category *category = cat_rules_category(r->rules, row->category);
+        size_t room = r->options.width > names + 20 ? r->options.width - names : 0;
+
+        put_figures(r, out, columns, row->samples, row->share, row->low, row->high);
+        if (r->options.total)
+            put_total(out, row->total, t->samples);
+        rp_buf_puts(out, "   ");
+        rp_style_color(out, r->options.color, category->color);
+        rp_text_fit(out, category->name, room);
+        rp_style_off(out, r->options.color);
+        if (row->samples && (double)row->inherited >= inherited_worth * (double)row->samples) {
+            rp_style_on(out, r->options.color, RP_STYLE_DIM);
+            rp_buf_printf(out, "  (%.0f %% by inheritance)", 100 * (double)row->inherited / (double)row->samples);
+            rp_style_off(out, r->options.color);
+        }
+        rp_buf_putc(out, '\n');
+        put_payers(r, row, names + 2, out);
+        if (row->category == cat_rules_uncategorized(r->rules))
+            put_uncategorized_reasons(r, row, names + 2, out);
+    }
+}
+
+static void put_group_name(const struct rp_report *r, uint32_t key, size_t room, struct rp_buf *out)
+{
+    const struct rp_profile *p = r->profile;
+
+    if (r->options.by == RP_BY_FUNCTION) {
+        const struct rp_function *f = &p->functions.at[key];
+
+        rp_text_symbol(out, rp_profile_text(p, f->name), room > 40 ? room - 20 : room, r->options.verbose);
+        rp_style_on(out, r->options.color, RP_STYLE_DIM);
+        rp_buf_puts(out, "  (in ");
+        rp_text_fit(out, rp_profile_text(p, f->module), room ? 14 : 0);
+        rp_buf_putc(out, ')');
+        rp_style_off(out, r->options.color);
+    } else if (r->options.by == RP_BY_THREAD) {
+        const struct rp_profile_thread *thread = &p->threads.at[key];
+
+        rp_text_fit(out, rp_profile_text(p, thread->comm), room);
+        rp_buf_printf(out, " (%" PRIu32 ")", thread->tid);
+        if (p->processes.n > 1)
+            rp_buf_printf(out, " of pid %" PRIu32, p->processes.at[thread->process].pid);
+    } else {
+        rp_text_fit(out, rp_profile_text(p, key), room);
+    }
+}
+
+/* The rows that are too small to list, as one, so that the column still sums up. */
+static void put_group_rest(const struct rp_report *r, size_t from, size_t columns, struct rp_buf *out)
+{
+    const struct rp_group_table *t = &r->groups;
+    uint64_t rest = 0;
+    size_t n = 0;
+
+    for (size_t i = from; i < t->rows.n; i++) {
+        rest += t->rows.at[i].self;
+        n += t->rows.at[i].self > 0;
+    }
+    if (!rest)
+        return;
+    right_count(out, rest, columns);
+    rp_buf_fill(out, ' ', r->options.by == RP_BY_THREAD ? 19 : 28);
+    rp_style_on(out, r->options.color, RP_STYLE_DIM);
+    rp_buf_printf(out, "in %zu more with fewer than %" PRIu64 " samples (--min-samples)", n, r->options.min_samples);
+    rp_style_off(out, r->options.color);
+    rp_buf_putc(out, '\n');
+}
+
+static void put_groups(const struct rp_report *r, struct rp_buf *out)
+{
+    static const char *const heads[] = {[RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread"};
+    const struct rp_group_table *t = &r->groups;
+    bool total = r->options.by != RP_BY_THREAD;
+    size_t columns = count_columns(t->samples), names = columns + 19 + (total ? 9 : 0), i;
+
+    put_table_head(r, out, columns, total, heads[r->options.by]);
+    for (i = 0; i < t->rows.n && t->rows.at[i].self >= r->options.min_samples && t->rows.at[i].self; i++) {
+        const struct rp_group_row *row = &t->rows.at[i];
+
+        put_figures(r, out, columns, row->self, row->share, row->low, row->high);
+        if (total)
+            put_total(out, row->total, t->samples);
+        rp_buf_puts(out, "   ");
+        put_group_name(r, row->key, r->options.width > names + 20 ? r->options.width - names : 0, out);
+        rp_buf_putc(out, '\n');
+    }
+    put_group_rest(r, i, columns, out);
+}
+
+static void put_notes(const struct rp_report *r, struct rp_buf *out)
+{
+    for (size_t i = 0; i < r->notes.n; i++) {
+        if (!i)
+            rp_buf_putc(out, '\n');
+        rp_style_on(out, r->options.color, RP_STYLE_WARN);
+        rp_buf_puts(out, "note:");
+        rp_style_off(out, r->options.color);
+        rp_buf_putc(out, ' ');
+        rp_text_wrap(out, r->notes.at[i].text, 6, 6, r->options.width);
+    }
+}
+
+static void emit(const struct rp_report *r, struct rp_buf *out)
+{
+    bool cut = false;
+
+    put_header(r, out);
+    put_quality(r, out);
+    if (r->options.by == RP_BY_CATEGORY)
+        put_categories(r, out);
+    else
+        put_groups(r, out);
+    for (size_t i = 0; i < r->trees.n; i++) {
+        rp_text_tree(r, &r->trees.at[i], out);
+        cut |= r->trees.at[i].min_samples > r->options.min_samples;
+    }
+    if (cut) {
+        rp_buf_putc(out, '\n');
+        rp_style_on(out, r->options.color, RP_STYLE_DIM);
+        rp_buf_printf(out, "--tree shows the trees whole, down to %" PRIu64 " samples; --category NAME shows one.", r->options.min_samples);
+        rp_style_off(out, r->options.color);
+        rp_buf_putc(out, '\n');
+    }
+    put_notes(r, out);
+}
+
+const struct rp_emit_ops rp_emit_text = {
+    .name = "text",
+    .help = "tables and trees to read",
+    .has_trees = true,
+    .has_notes = true,
+    .report = emit,
+    .unclaimed = rp_unclaimed_text,
+};

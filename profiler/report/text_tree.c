@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* Call trees in the style of macOS `sample`:
+ *
+ *     141 node::sqlite::StatementExecutionHelper::Get(...) + 396  (in node)
+ *       | 121 v8::String::NewFromUtf8(...)
+ *       | : 88 v8::internal::Factory::InternalizeUtf8String(...)  [40 self]
+ *
+ * A guide stands below the last digit of the count it belongs to, so that the eye finds siblings. `(in module)` is told where the module changes, `[n self]`
+ * where a frame that has callees shown spends time of its own.
+ *
+ * The trap is depth: a recursion of 5 000 frames would be indented off every screen, and the sum of its indents is quadratic. Beyond MAX_DEPTH guides (less
+ * on a narrow terminal) the leftmost are replaced by one mark. */
+#include "report/text_tree.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/style.h"
+#include "report/utf8.h"
+
+enum { MAX_DEPTH = 60, NARROWEST_NAME = 24 };
+
+static const char guides[] = "|:+!";
+
+/* Own time is told from this part of a node's samples on. */
+static const double self_worth = 0.05;
+
+struct painter {
+    const struct rp_report *report;
+    const struct rp_report_tree *shown;
+    struct rp_buf *out;
+    size_t pad;       /* columns before the last digit of a top node's count */
+    size_t max_depth;
+};
+
+static bool is_shown(const struct painter *p, uint32_t node)
+{
+    return node != UINT32_MAX && p->shown->tree.nodes.at[node].samples >= p->shown->min_samples;
+}
+
+/* The first of `node` and its siblings that is large enough: ordered by self, a small one may stand before a large one. */
+static uint32_t next_shown(const struct painter *p, uint32_t node)
+{
+    while (node != UINT32_MAX && !is_shown(p, node))
+        node = p->shown->tree.nodes.at[node].next_sibling;
+    return node;
+}
+
+static size_t put_guides(const struct painter *p, uint32_t depth)
+{
+    size_t skip = depth > p->max_depth ? depth - p->max_depth + 1 : 0;
+
+    rp_buf_fill(p->out, ' ', (int)p->pad);
+    rp_style_on(p->out, p->report->options.color, RP_STYLE_DIM);
+    if (skip)
+        rp_buf_puts(p->out, "\xe2\x80\xa6 ");
+    for (size_t i = skip; i < depth; i++) {
+        rp_buf_putc(p->out, guides[i % (sizeof guides - 1)]);
+        rp_buf_putc(p->out, ' ');
+    }
+    rp_style_off(p->out, p->report->options.color);
+    return p->pad + 2 * (depth - skip + (skip > 0));
+}
+
+/* What follows the name: place, module, own time. */
+static void suffix(const struct painter *p, const struct rp_calltree_node *node, struct rp_buf *out)
+{
+    const struct rp_profile *profile = p->report->profile;
+    const struct rp_function *f = &profile->functions.at[node->function];
+    const struct rp_calltree_node *parent = node->parent == UINT32_MAX ? NULL : &p->shown->tree.nodes.at[node->parent];
+
+    if (node->has_offset) {
+        rp_buf_printf(out, " + %" PRIu64, node->offset);
+    } else if (node->line) {
+        const char *file = rp_profile_text(profile, node->file), *slash = strrchr(file, '/');
+
+        rp_buf_puts(out, " (");
+        rp_text_fit(out, slash ? slash + 1 : file, 40);
+        rp_buf_printf(out, ":%" PRIu32 ")", node->line);
+    }
+    if (f->how != RP_NAME_MARK && (!parent || profile->functions.at[parent->function].module != f->module)) {
+        rp_buf_puts(out, "  (in ");
+        rp_text_fit(out, rp_profile_text(profile, f->module), 40);
+        rp_buf_putc(out, ')');
+    }
+    if (next_shown(p, node->first_child) != UINT32_MAX && node->self && (double)node->self >= self_worth * (double)node->samples)
+        rp_buf_printf(out, "  [%" PRIu64 " self]", node->self);
+}
+
+static void put_node(const struct painter *p, const struct rp_calltree_node *node)
+{
+    const struct rp_report_options *o = &p->report->options;
+    struct rp_buf count = {0}, tail = {0};
+    size_t column, room = 0;
+
+    rp_buf_printf(&count, "%" PRIu64 " ", node->samples);
+    if (node->depth) {
+        column = put_guides(p, node->depth);
+    } else {
+        column = p->pad + 2 > count.length ? p->pad + 2 - count.length : 0;
+        rp_buf_fill(p->out, ' ', (int)column);
+    }
+    rp_buf_append(p->out, count.data, count.length);
+    suffix(p, node, &tail);
+    column += count.length + rp_text_columns(rp_buf_text(&tail), tail.length);
+    if (o->width)
+        room = o->width > column + NARROWEST_NAME ? o->width - column : NARROWEST_NAME;
+    rp_text_symbol(p->out, rp_profile_text(p->report->profile, p->report->profile->functions.at[node->function].name), room, o->verbose);
+    rp_style_on(p->out, o->color, RP_STYLE_DIM);
+    rp_buf_append(p->out, tail.data, tail.length);
+    rp_style_off(p->out, o->color);
+    rp_buf_putc(p->out, '\n');
+    p->out->failed |= count.failed || tail.failed;
+    rp_buf_release(&count);
+    rp_buf_release(&tail);
+}
+
+/* Pre-order without recursion: trees may be thousands of frames deep. */
+static void put_nodes(const struct painter *p)
+{
+    const struct rp_calltree *tree = &p->shown->tree;
+    uint32_t at = next_shown(p, tree->first_top);
+
+    while (at != UINT32_MAX) {
+        uint32_t next;
+
+        put_node(p, &tree->nodes.at[at]);
+        next = next_shown(p, tree->nodes.at[at].first_child);
+        while (next == UINT32_MAX && at != UINT32_MAX) {
+            next = next_shown(p, tree->nodes.at[at].next_sibling);
+            at = tree->nodes.at[at].parent;
+        }
+        at = next;
+    }
+}
+
+static void put_title(const struct painter *p)
+{
+    const struct rp_report *r = p->report;
+    const struct rp_report_tree *shown = p->shown;
+    const char *what = r->options.callers ? "Callers" : "Call tree";
+
+    rp_buf_putc(p->out, '\n');
+    rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
+    rp_buf_printf(p->out, "%s of ", what);
+    if (shown->category == RP_ALL_CATEGORIES) {
+        rp_buf_puts(p->out, "all samples");
+    } else {
+        const struct cat_category *category = cat_rules_category(r->rules, shown->category);
+        double share = r->categories.samples ? (double)shown->tree.samples / (double)r->categories.samples : 0;
+
+        rp_style_color(p->out, r->options.color, category->color);
+        rp_text_fit(p->out, category->name, 0);
+        rp_style_off(p->out, r->options.color);
+        rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
+        rp_buf_printf(p->out, " (%.*f %%)", share > 0 && share < 0.00095 ? 2 : 1, 100 * share);
+    }
+    rp_style_off(p->out, r->options.color);
+    rp_buf_printf(p->out, ", at least %" PRIu64 " sample%s\n", shown->min_samples, shown->min_samples == 1 ? "" : "s");
+}
+
+void rp_text_tree(const struct rp_report *report, const struct rp_report_tree *tree, struct rp_buf *out)
+{
+    struct painter p = {report, tree, out, 0, MAX_DEPTH};
+    size_t widest = report->options.width / 4;
+    uint32_t first = next_shown(&p, tree->tree.first_top);
+    uint64_t largest = 0;
+
+    if (widest && widest < p.max_depth)
+        p.max_depth = widest < 4 ? 4 : widest;
+    put_title(&p);
+    for (uint32_t top = first; top != UINT32_MAX; top = tree->tree.nodes.at[top].next_sibling)
+        largest = tree->tree.nodes.at[top].samples > largest ? tree->tree.nodes.at[top].samples : largest;
+    for (; largest >= 10; largest /= 10)
+        p.pad++;
+    if (first == UINT32_MAX)
+        rp_buf_printf(out, "  no path has that many of its %" PRIu64 " samples; --min-samples 1 shows all\n", tree->tree.samples);
+    put_nodes(&p);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* `rowprof report --uncategorized`. The text is itself a rule file: written to a file, it is accepted by `rules check` as it is, and what one does not want is
+ * deleted. The trap is names that mean something in a pattern or in YAML: `operator*`, a leading slash, quotes. */
+#include "report/unclaimed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/utf8.h"
+#include "symbolize/symbolize.h"
+
+enum { ROWS_MAX = 200 };
+
+/* Letters that may not be written become `?`, which stands for any one. */
+static void put_pattern(struct rp_buf *out, const char *name)
+{
+    struct rp_cursor c = rp_cursor_str(name);
+    uint32_t code_point;
+
+    if (*name == '/') { /* would begin a regular expression */
+        rp_buf_putc(out, '?');
+        c.at++;
+    }
+    while (!rp_cursor_done(&c)) {
+        const char *start = c.at;
+
+        if (!rp_utf8_next(&c, &code_point) || rp_utf8_is_control(code_point)) {
+            rp_buf_putc(out, '*');
+            continue;
+        }
+        if (code_point == '*' || code_point == '?' || code_point == '\\')
+            rp_buf_putc(out, '\\');
+        rp_buf_append(out, start, (size_t)(c.at - start));
+    }
+}
+
+const char *rp_unclaimed_pattern(const struct rp_report *report, uint32_t function, struct rp_buf *value)
+{
+    const struct rp_profile *p = report->profile;
+    const struct rp_function *f = &p->functions.at[function];
+    const char *raw = rp_profile_text(p, f->raw);
+    struct rp_buf name = {0};
+
+    if (f->how == RP_NAME_OFFSET) {
+        put_pattern(value, rp_profile_text(p, f->module));
+        return "module";
+    }
+    rp_demangle(*raw ? raw : rp_profile_text(p, f->name), true, &name);
+    put_pattern(value, rp_buf_text(&name));
+    value->failed |= name.failed;
+    rp_buf_release(&name);
+    return "symbol";
+}
+
+/* In single quotes YAML changes nothing but the quote itself. */
+static void put_quoted(struct rp_buf *out, const char *text)
+{
+    if (!text[strcspn(text, "\\\"")]) {
+        rp_buf_printf(out, "\"%s\"", text);
+        return;
+    }
+    rp_buf_putc(out, '\'');
+    for (; *text; text++) {
+        if (*text == '\'')
+            rp_buf_putc(out, '\'');
+        rp_buf_putc(out, *text);
+    }
+    rp_buf_putc(out, '\'');
+}
+
+static void put_rule(const struct rp_report *r, const struct rp_unclaimed *row, size_t number, struct rp_buf *out)
+{
+    const struct rp_profile *p = r->profile;
+    struct rp_buf value = {0};
+    const char *key = rp_unclaimed_pattern(r, row->function, &value);
+
+    rp_buf_printf(out, "  # %6" PRIu64 "  %5.1f %%  ", row->samples, r->quality.samples ? 100 * (double)row->samples / (double)r->quality.samples : 0);
+    rp_text_symbol(out, rp_profile_text(p, p->functions.at[row->function].name), 0, r->options.verbose);
+    rp_buf_puts(out, " (in ");
+    rp_text_fit(out, rp_profile_text(p, p->functions.at[row->function].module), 0);
+    rp_buf_puts(out, ")");
+    if (row->inherited) {
+        rp_buf_puts(out, ", now in ");
+        rp_text_fit(out, cat_rules_category(r->rules, row->category)->name, 0);
+        rp_buf_puts(out, " through its caller");
+    }
+    rp_buf_printf(out, "\n  %s- {id: mine-%zu, category: mine, %s: ", row->inherited ? "# " : "", number, key);
+    put_quoted(out, rp_buf_text(&value));
+    rp_buf_puts(out, "}\n");
+    out->failed |= value.failed;
+    rp_buf_release(&value);
+}
+
+/* Code without names is claimed by its module, so all of it is one row. */
+static bool same_rule(const struct rp_report *r, const struct rp_unclaimed *a, const struct rp_unclaimed *b)
+{
+    const struct rp_function *f = &r->profile->functions.at[a->function], *g = &r->profile->functions.at[b->function];
+
+    return a->inherited == b->inherited && f->how == RP_NAME_OFFSET && g->how == RP_NAME_OFFSET && f->module == g->module;
+}
+
+static bool has_rule_before(const struct rp_report *r, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (same_rule(r, &r->unclaimed.rows.at[i], &r->unclaimed.rows.at[at]))
+            return true;
+    }
+    return false;
+}
+
+/* The rows that are shown, with the samples each rule would claim. `*rules` counts those that stand uncommented. */
+static enum rp_status merge(const struct rp_report *r, struct rp_unclaimed_table *shown, size_t *rules)
+{
+    for (size_t i = 0; i < r->unclaimed.rows.n && shown->rows.n < ROWS_MAX; i++) {
+        struct rp_unclaimed row = r->unclaimed.rows.at[i], *added;
+
+        if (has_rule_before(r, i))
+            continue;
+        for (size_t k = i + 1; k < r->unclaimed.rows.n; k++)
+            row.samples += same_rule(r, &row, &r->unclaimed.rows.at[k]) ? r->unclaimed.rows.at[k].samples : 0;
+        if (row.samples < r->options.min_samples)
+            continue;
+        added = rp_vec_add(&shown->rows);
+        if (!added)
+            return RP_NOMEM;
+        *added = row;
+        *rules += !row.inherited;
+    }
+    return RP_OK;
+}
+
+static void put_head(const struct rp_report *r, struct rp_buf *out)
+{
+    const struct rp_category_row *row = rp_report_row(r, cat_rules_uncategorized(r->rules));
+
+    rp_buf_puts(out, "# No rule claims ");
+    rp_text_count(out, row ? row->samples : 0);
+    rp_buf_puts(out, " of ");
+    rp_text_count(out, r->categories.samples);
+    rp_buf_printf(out, " samples (%.1f %%). This is a rule file: keep the rules you want, name the category,\n"
+                       "# and read the profile with it: rowprof report --rules mine.yaml ", row ? 100 * row->share : 0);
+    rp_text_fit(out, r->options.file ? r->options.file : "FILE", 0);
+    rp_buf_puts(out, "\ncategories:\n  - {id: mine, name: \"my own work\", kind: cost, color: orange}\n");
+}
+
+void rp_unclaimed_text(const struct rp_report *r, struct rp_buf *out)
+{
+    struct rp_unclaimed_table shown = {0};
+    size_t rules = 0;
+
+    if (merge(r, &shown, &rules))
+        out->failed = true;
+    put_head(r, out);
+    rp_buf_puts(out, rules ? "rules:\n" : "rules: []\n");
+    for (size_t i = 0; i < shown.rows.n; i++)
+        put_rule(r, &shown.rows.at[i], i + 1, out);
+    rp_vec_release(&shown.rows);
+}
