@@ -35,6 +35,9 @@ struct rp_address {
 /* Adds [start, end); whatever it covers of older mappings is cut away. */
 enum rp_status rp_space_add(struct rp_space *space, const struct rp_mapping *mapping, struct rp_err *err);
 
+/* What fold/ does with an MMAP event: opens the image and adds the mapping in the form rp_space_resolve needs. */
+enum rp_status rp_space_map(struct rp_space *space, struct rp_images *images, const struct rp_image_key *key, struct rp_err *err);
+
 /* The mapping that holds pc, or NULL. Pointer good until the next add. */
 const struct rp_mapping *rp_space_find(struct rp_space *space, uint64_t pc);
 

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* See process.h. The traps: the name in stat is in parentheses and may hold blanks and parentheses itself, so the last ')' ends it;
+ * /proc/TID exists (unlisted) for thread ids too, and would give a process its thread's figures; a main thread that has
+ * left with pthread_exit is a zombie while its process lives on. */
+#include "target/process.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/parse.h"
+
+enum { PROC_TEXT_MAX = 1 << 20, KERNEL_THREAD_FLAG = 0x00200000 /* PF_KTHREAD, field 9 of stat */ };
+
+/* What is wanted of one stat line. */
+struct stat_line {
+    char comm[64];
+    char state;
+    uint64_t flags, threads, start_ticks;
+};
+
+static void copy_clean(char *to, size_t room, const char *from, size_t length)
+{
+    size_t n = 0;
+
+    for (; n < length && n + 1 < room; n++)
+        to[n] = (unsigned char)from[n] < 0x20 || from[n] == 0x7f ? '?' : from[n];
+    while (n < length && n && ((unsigned char)from[n] & 0xc0) == 0x80)
+        n--; /* not through the middle of a UTF-8 character */
+    to[n] = '\0';
+}
+
+/* Fields behind the name, counted as in proc(5): 3 is the state. Negative numbers stand among them: a word is skipped, not parsed. */
+static bool parse_stat(const char *text, size_t length, struct stat_line *out)
+{
+    const char *open = memchr(text, '(', length), *close = memrchr(text, ')', length);
+    struct rp_cursor c;
+
+    if (!open || !close || close < open)
+        return false;
+    copy_clean(out->comm, sizeof out->comm, open + 1, (size_t)(close - open - 1));
+    c = rp_cursor_of(close + 1, (size_t)(text + length - close - 1));
+    for (int field = 3; field <= 22; field++) {
+        struct rp_cursor word;
+        size_t n;
+
+        rp_cursor_skip_blanks(&c);
+        rp_cursor_until(&c, ' ', &word.at, &n);
+        word.end = word.at + n;
+        if (field == 3 && n == 1)
+            out->state = *word.at;
+        if ((field == 9 && !rp_cursor_u64(&word, &out->flags)) || (field == 20 && !rp_cursor_u64(&word, &out->threads)) ||
+            (field == 22 && !rp_cursor_u64(&word, &out->start_ticks)))
+            return false;
+    }
+    return out->state != '\0';
+}
+
+static bool read_small(const char *path, struct rp_buf *text)
+{
+    struct rp_err err;
+
+    rp_buf_clear(text);
+    return rp_read_file(path, PROC_TEXT_MAX, text, &err) == RP_OK;
+}
+
+static bool read_stat(const char *dir, struct rp_buf *text, struct stat_line *out)
+{
+    char path[64];
+
+    *out = (struct stat_line){0};
+    snprintf(path, sizeof path, "%s/stat", dir);
+    return read_small(path, text) && parse_stat(rp_buf_text(text), text->length, out);
+}
+
+/* The numbers behind `key` in a status file; how many there were. */
+static size_t status_numbers(const struct rp_buf *text, const char *key, uint64_t *numbers, size_t room)
+{
+    struct rp_cursor c = rp_cursor_of(rp_buf_text(text), text->length), line;
+    size_t n = 0, length;
+
+    while (rp_cursor_line(&c, &line.at, &length)) {
+        line.end = line.at + length;
+        if (!rp_cursor_take(&line, key))
+            continue;
+        while (n < room && rp_cursor_skip_blanks(&line) && rp_cursor_u64(&line, &numbers[n]))
+            n++;
+        break;
+    }
+    return n;
+}
+
+/* Class and machine of the program file. Unknown when it may not be opened: then 64-bit is assumed. */
+static bool exe_is_32bit(uint32_t pid)
+{
+    unsigned char ident[EI_NIDENT];
+    char path[64];
+    bool is32 = false;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%u/exe", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    if (rp_pread_full(fd, ident, sizeof ident, 0) == (ssize_t)sizeof ident)
+        is32 = memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_CLASS] == ELFCLASS32;
+    close(fd);
+    return is32;
+}
+
+static void read_command(uint32_t pid, struct rp_buf *text, struct rp_process_info *info)
+{
+    char path[64];
+    size_t length;
+
+    snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
+    if (!read_small(path, text) || !text->length) {
+        snprintf(info->command, sizeof info->command, "%s", info->comm);
+        return;
+    }
+    length = text->length;
+    while (length && !text->data[length - 1])
+        length--;
+    for (size_t i = 0; i < length; i++) {
+        if (!text->data[i])
+            text->data[i] = ' ';
+    }
+    copy_clean(info->command, sizeof info->command, text->data, length);
+}
+
+static enum rp_status no_such_process(uint32_t pid, struct rp_err *err)
+{
+    if (pid && pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == EPERM)
+        return rp_fail(err, RP_NOPROC,
+                       "process %u runs but /proc does not show it to this user (mount option hidepid); run rowprof as its user", pid);
+    return rp_fail(err, RP_NOPROC, "there is no process %u; `pidof NAME` or `pgrep -f WORD` finds pids", pid);
+}
+
+/* Whether any thread of a process with a zombie main thread still lives. */
+static bool other_threads_live(uint32_t pid)
+{
+    struct rp_thread_infos list = {0};
+    struct rp_err err;
+    bool live = false;
+
+    if (rp_threads_read(pid, &list, &err) == RP_OK) {
+        for (size_t i = 0; i < list.at.n; i++)
+            live = live || !strchr("ZX", list.at.at[i].state);
+    }
+    rp_threads_release(&list);
+    return live;
+}
+
+static enum rp_status refuse_kinds(const struct rp_process_info *info, uint64_t tgid, struct rp_err *err)
+{
+    if (tgid && tgid != info->pid)
+        return rp_fail(err, RP_NOPROC, "%u is a thread (%s) of process %llu; use --pid %llu --thread %u", info->pid, info->comm,
+                       (unsigned long long)tgid, (unsigned long long)tgid, info->pid);
+    if (strchr("ZX", info->state) && !other_threads_live(info->pid))
+        return rp_fail(err, RP_NOPROC, "process %u (%s) has ended already and only waits for its parent to notice (zombie); there is nothing to profile",
+                       info->pid, info->comm);
+    if (info->is_32bit)
+        return rp_fail(err, RP_NOPROC, "process %u (%s) is a 32-bit program; rowprof reads 64-bit x86 programs only", info->pid, info->comm);
+    return RP_OK;
+}
+
+enum rp_status rp_process_read(uint32_t pid, struct rp_process_info *info, struct rp_err *err)
+{
+    struct rp_buf text = {0};
+    struct stat_line stat;
+    uint64_t numbers[32], tgid = 0;
+    enum rp_status status;
+    char dir[32], path[64];
+    size_t n;
+
+    *info = (struct rp_process_info){.pid = pid, .ns_pid = pid};
+    snprintf(dir, sizeof dir, "/proc/%u", pid);
+    if (!pid || pid > INT32_MAX || !read_stat(dir, &text, &stat)) {
+        status = no_such_process(pid, err);
+        goto done;
+    }
+    memcpy(info->comm, stat.comm, sizeof info->comm);
+    info->state = stat.state;
+    info->start_ticks = stat.start_ticks;
+    info->is_kernel = (stat.flags & KERNEL_THREAD_FLAG) != 0;
+    snprintf(path, sizeof path, "%s/status", dir);
+    if (read_small(path, &text)) {
+        if (status_numbers(&text, "Tgid:", numbers, 1))
+            tgid = numbers[0];
+        if (status_numbers(&text, "Uid:", numbers, 1))
+            info->uid = (uint32_t)numbers[0];
+        n = status_numbers(&text, "NSpid:", numbers, sizeof numbers / sizeof *numbers);
+        if (n)
+            info->ns_pid = (uint32_t)numbers[n - 1];
+    }
+    info->is_32bit = !info->is_kernel && exe_is_32bit(pid);
+    read_command(pid, &text, info);
+    status = refuse_kinds(info, tgid, err);
+done:
+    rp_buf_release(&text);
+    return status;
+}
+
+static bool read_thread(uint32_t pid, uint32_t tid, struct rp_buf *text, struct rp_thread_info *info)
+{
+    struct stat_line stat;
+    struct rp_cursor c;
+    char dir[64], path[80];
+
+    snprintf(dir, sizeof dir, "/proc/%u/task/%u", pid, tid);
+    if (!read_stat(dir, text, &stat))
+        return false;
+    *info = (struct rp_thread_info){.tid = tid, .state = stat.state};
+    memcpy(info->comm, stat.comm, sizeof info->comm);
+    snprintf(path, sizeof path, "%s/schedstat", dir);
+    if (read_small(path, text)) {
+        c = rp_cursor_of(rp_buf_text(text), text->length);
+        if (!rp_cursor_u64(&c, &info->cpu_ns) || !rp_cursor_skip_blanks(&c) || !rp_cursor_u64(&c, &info->run_delay_ns))
+            info->cpu_ns = info->run_delay_ns = 0;
+    }
+    return true;
+}
+
+bool rp_thread_read(uint32_t pid, uint32_t tid, struct rp_thread_info *info)
+{
+    struct rp_buf text = {0};
+    bool there = read_thread(pid, tid, &text, info);
+
+    rp_buf_release(&text);
+    return there;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+    uint32_t x = ((const struct rp_thread_info *)a)->tid, y = ((const struct rp_thread_info *)b)->tid;
+
+    return x < y ? -1 : x > y;
+}
+
+enum rp_status rp_threads_read(uint32_t pid, struct rp_thread_infos *threads, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+    struct rp_buf text = {0};
+    struct dirent *entry;
+    char path[64];
+    DIR *dir;
+
+    rp_vec_clear(&threads->at);
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    dir = opendir(path);
+    if (!dir)
+        return no_such_process(pid, err);
+    while (!status && (entry = readdir(dir))) {
+        struct rp_thread_info info, *slot;
+        uint64_t tid;
+
+        if (!rp_parse_u64(entry->d_name, 1, INT32_MAX, &tid) || !read_thread(pid, (uint32_t)tid, &text, &info))
+            continue;
+        slot = rp_vec_add(&threads->at);
+        if (slot)
+            *slot = info;
+        else
+            status = rp_fail_nomem(err);
+    }
+    closedir(dir);
+    rp_buf_release(&text);
+    if (!status && !threads->at.n)
+        return no_such_process(pid, err);
+    if (!status)
+        qsort(threads->at.at, threads->at.n, sizeof *threads->at.at, by_tid);
+    return status;
+}
+
+void rp_threads_release(struct rp_thread_infos *threads)
+{
+    rp_vec_release(&threads->at);
+}
+
+/* A transfer ends in the middle of a piece only where the kernel feels like it, so a range that is not readable as a whole is read again in
+ * pieces that end at page borders: what precedes the first unreadable page is then there. */
+static ssize_t read_process(void *context, uint64_t address, void *to, size_t length)
+{
+    enum { PAGE = 4096, PIECES = 64 };
+    pid_t pid = (pid_t)(uintptr_t)context;
+    struct iovec local = {to, length}, remote[PIECES];
+    size_t done = 0;
+    ssize_t got;
+
+    remote[0] = (struct iovec){(void *)(uintptr_t)address, length};
+    got = process_vm_readv(pid, &local, 1, remote, 1, 0);
+    if (got == (ssize_t)length || (got < 0 && errno != EFAULT))
+        return got;
+    while (done < length) {
+        size_t asked = 0;
+        unsigned long n = 0;
+
+        for (; n < PIECES && done + asked < length; n++) {
+            uint64_t at = address + done + asked;
+            size_t piece = PAGE - (size_t)(at % PAGE);
+
+            piece = piece > length - done - asked ? length - done - asked : piece;
+            remote[n] = (struct iovec){(void *)(uintptr_t)at, piece};
+            asked += piece;
+        }
+        local = (struct iovec){(char *)to + done, asked};
+        got = process_vm_readv(pid, &local, 1, remote, n, 0);
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+        if ((size_t)got < asked)
+            break;
+    }
+    return done ? (ssize_t)done : -1;
+}
+
+struct rp_memory rp_memory_of_process(uint32_t pid)
+{
+    return (struct rp_memory){read_process, (void *)(uintptr_t)pid};
+}
