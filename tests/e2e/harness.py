@@ -277,19 +277,13 @@ class Profile:
     def complete_share(self):
         return self.quality["complete"] / max(1, self.samples)
 
-    def tree_nodes(self):
-        """Every node of the trees, depth first, as (depth, node). A tree may be a node, a list or a table of trees."""
-        def walk(part, depth):
-            if isinstance(part, list):
-                for each in part:
-                    yield from walk(each, depth)
-            elif isinstance(part, dict):
-                if "symbol" in part or "name" in part:
-                    yield depth, part
-                for value in part.values():
-                    if isinstance(value, (list, dict)):
-                        yield from walk(value, depth + 1)
-        yield from walk(self.data.get("tree", []), 0)
+    def share(self, category):
+        """The share of a category, by name; 0 when it has no row."""
+        return self.categories.get(category, {}).get("share", 0.0)
+
+    def tree(self, category):
+        """The nodes of the tree of a category (by id), depth first."""
+        return next((tree["nodes"] for tree in self.data["tree"] if tree["category"] == category), [])
 
 
 class Case(unittest.TestCase):
