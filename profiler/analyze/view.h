@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile seen through rules and a filter: the category of every distinct stack, and the figures that reports print. Making a view never changes the
- * profile, so another rule file or thread is another view of the same file. */
+ * profile, so another rule file or thread is another view of the same file.
+ *
+ * A view is of running samples; blocked counts are in none of its figures. Functions of one name and module are one function here, whatever their
+ * addresses (inlined copies have none): every function id that a view gives is the first of them. Tables without a release function of their own are released
+ * with rp_vec_release(&table.rows). */
 #ifndef RP_ANALYZE_VIEW_H
 #define RP_ANALYZE_VIEW_H
 
@@ -50,7 +54,7 @@ struct rp_category_row {
 };
 
 struct rp_category_table {
-    RP_VEC(struct rp_category_row) rows; /* largest first; uncategorized last; categories without a sample left out, but uncategorized always there */
+    RP_VEC(struct rp_category_row) rows; /* largest first; uncategorized last; those with no self sample left out, but uncategorized always there */
     uint64_t samples;
     uint64_t uncategorized_through, uncategorized_truncated; /* sub-reasons of uncategorized */
 };
@@ -86,7 +90,7 @@ enum rp_status rp_view_groups(const struct rp_view *view, enum rp_by by, struct 
 void rp_group_table_release(struct rp_group_table *table);
 
 /* Steadiness: categories whose share differs between the first and the second half of the blocks by more than chance allows (Holm over categories,
- * deff taken in). */
+ * deff of each half taken in). Runs of fewer than 16 blocks, and categories of which less than five samples would be expected in a half, are not judged. */
 struct rp_drift {
     uint32_t category;
     double first, second, p; /* p: Holm-corrected */
@@ -96,7 +100,8 @@ struct rp_drift_table {
 };
 enum rp_status rp_view_drift(const struct rp_view *view, struct rp_drift_table *table, struct rp_err *err);
 
-/* What no rule claims: `rowprof report --uncategorized`. First unclaimed leaves, heaviest first; then heavy leaves that came by inheritance. */
+/* What no rule claims: `rowprof report --uncategorized`. First unclaimed leaves, heaviest first; then leaves that came by inheritance, heaviest first. A
+ * leaf is here the first frame that no `through` list passes on: the one that a rule should name. */
 struct rp_unclaimed {
     uint32_t function;
     uint64_t samples;

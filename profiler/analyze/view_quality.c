@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* What a profile can and cannot say: cut stacks, guesses, names that are missing, threads that slept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "analyze/view_stack.h"
+
+enum { GUESSED = 1, CUT = 2, JIT_UNNAMED = 4 };
+
+static bool is_unnamed(const struct rp_profile *p, const struct rp_frame *frame)
+{
+    return p->functions.at[p->lines.at[frame->line].function].how == RP_NAME_OFFSET;
+}
+
+static unsigned look_at(const struct rp_view *view, const struct rp_frames *frames)
+{
+    const struct rp_profile *p = view->profile;
+    unsigned seen = 0;
+
+    for (size_t i = 0; i < frames->at.n; i++) {
+        const struct rp_frame *f = &frames->at.at[i];
+
+        if (p->locations.at[f->location].flags & RP_LOCATION_GUESS)
+            seen |= GUESSED;
+        if (rp_view_is_cut(p, f->location))
+            seen |= CUT;
+        if (is_unnamed(p, f) && strcmp(rp_profile_text(p, p->functions.at[f->function].name), "[jit]") == 0)
+            seen |= JIT_UNNAMED;
+    }
+    return seen;
+}
+
+static enum rp_status count_threads(const struct rp_view *view, struct rp_quality *quality, struct rp_err *err)
+{
+    const struct rp_profile *p = view->profile;
+    bool *sampled = rp_calloc(p->threads.n + 1, sizeof *sampled);
+
+    if (!sampled)
+        return rp_fail_nomem(err);
+    for (size_t i = 0; i < p->counts.n; i++)
+        if (view->stack_of[i] != RP_NO_STACK)
+            sampled[p->counts.at[i].thread] = true;
+    for (size_t i = 0; i < p->threads.n; i++) {
+        const struct rp_profile_thread *t = &p->threads.at[i];
+
+        if (!view->passes[i])
+            continue;
+        if (sampled[i])
+            quality->threads_seen++;
+        else
+            quality->idle_threads++;
+        if (t->wall_ns > t->cpu_ns)
+            quality->idle_seconds += (double)(t->wall_ns - t->cpu_ns) / 1e9;
+    }
+    rp_free(sampled);
+    return RP_OK;
+}
+
+enum rp_status rp_view_quality(const struct rp_view *view, struct rp_quality *quality, struct rp_err *err)
+{
+    const struct rp_profile *p = view->profile;
+    struct rp_frames frames = {0};
+    enum rp_status status;
+
+    *quality = (struct rp_quality){.samples = view->samples, .lost = p->run.lost, .throttled = p->run.throttled, .vanished = p->run.vanished};
+    status = count_threads(view, quality, err);
+    for (size_t i = 0; i < view->stacks.n && status == RP_OK; i++) {
+        const struct rp_view_stack *s = &view->stacks.at[i];
+        unsigned seen;
+
+        status = rp_frames_take(view, s->node, &frames, err);
+        if (status)
+            break;
+        seen = look_at(view, &frames);
+        quality->truncated += seen & CUT ? s->samples : 0;
+        quality->guessed += seen & GUESSED ? s->samples : 0;
+        quality->jit_unnamed += seen & JIT_UNNAMED ? s->samples : 0;
+        quality->unnamed += frames.at.n && is_unnamed(p, &frames.at.at[0]) ? s->samples : 0;
+    }
+    quality->complete = quality->samples - quality->truncated;
+    rp_frames_release(&frames);
+    return status;
+}
+
+static int heavier(const void *a, const void *b)
+{
+    const struct rp_nameless *x = a, *y = b;
+
+    if (x->samples != y->samples)
+        return x->samples < y->samples ? 1 : -1;
+    return x->image < y->image ? -1 : x->image > y->image;
+}
+
+enum rp_status rp_view_nameless(const struct rp_view *view, struct rp_nameless_table *table, struct rp_err *err)
+{
+    const struct rp_profile *p = view->profile;
+    uint64_t *samples = rp_calloc(p->images.n + 1, sizeof *samples);
+    struct rp_frames frames = {0};
+    enum rp_status status = samples ? RP_OK : rp_fail_nomem(err);
+
+    memset(table, 0, sizeof *table);
+    for (size_t i = 0; i < view->stacks.n && status == RP_OK; i++) {
+        status = rp_frames_take(view, view->stacks.at[i].node, &frames, err);
+        if (status == RP_OK && frames.at.n && is_unnamed(p, &frames.at.at[0]))
+            samples[p->locations.at[frames.at.at[0].location].image] += view->stacks.at[i].samples;
+    }
+    for (uint32_t i = 0; i < p->images.n && status == RP_OK; i++) {
+        struct rp_nameless *row = samples[i] ? rp_vec_add(&table->rows) : NULL;
+
+        if (row)
+            *row = (struct rp_nameless){i, samples[i]};
+        else if (samples[i])
+            status = rp_fail_nomem(err);
+    }
+    if (status)
+        rp_vec_release(&table->rows);
+    else if (table->rows.n)
+        qsort(table->rows.at, table->rows.n, sizeof *table->rows.at, heavier);
+    rp_frames_release(&frames);
+    rp_free(samples);
+    return status;
+}
