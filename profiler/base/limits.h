@@ -57,7 +57,7 @@
 #define RP_DIE_MAX 8000000u
 
 /* Entries of all JIT maps of one process, and kernel symbols. */
-#define RP_JIT_ENTRIES_MAX 16000000u
+#define RP_JIT_ENTRIES_MAX 8000000u
 #define RP_KALLSYMS_MAX 4000000u
 
 /* A rule file is written by people. */

@@ -129,9 +129,30 @@ static size_t without_parameters(const char *text, size_t length)
     if (!end || text[end - 1] != ')')
         return length;
     open = matching_open(text, end - 1);
-    if (open == SIZE_MAX || open == 0 || isspace((unsigned char)text[open - 1]))
+    if (open == SIZE_MAX || open == 0 || isspace((unsigned char)text[open - 1]) || text[open - 1] == ':')
         return length;
+    if (open >= 8 && open + 2 == end && memcmp(text + open - 8, "operator", 8) == 0)
+        return length; /* this pair of brackets is the name */
     return open;
+}
+
+/* Where the name begins in `text`, whose parameters were cut: after the last blank outside brackets, if the demangler printed a return type.
+ * Names of operators hold blanks and lone angle brackets and are left alone. */
+static size_t after_return_type(const char *text, size_t length)
+{
+    size_t start = 0, depth = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        if (length - i >= 8 && memcmp(text + i, "operator", 8) == 0)
+            return start;
+        if (text[i] == '(' || text[i] == '<' || text[i] == '[' || text[i] == '{')
+            depth++;
+        else if (text[i] == ')' || text[i] == '>' || text[i] == ']' || text[i] == '}')
+            depth = depth ? depth - 1 : 0;
+        else if (text[i] == ' ' && !depth)
+            start = i + 1;
+    }
+    return start;
 }
 
 /* dlang_demangle has no callback, but it is linear in its input and its output is bounded by it. It always prints parameters. */
@@ -190,19 +211,25 @@ static size_t without_compiler_suffix(const char *name, size_t length)
     }
 }
 
-/* A name that was never mangled but looks like a C++ signature: `ns::f<int>(long) const`. Names from JIT maps (`JS:~f file.js:1:2`, `RegExp:a(b)`, Mono's
- * `Class:Method ()`) have single colons or a blank before the bracket and stay whole. */
-static size_t without_signature(const char *name, size_t length)
+/* Appends a name that was never mangled; if it looks like a C++ signature, `int ns::f<int>(long) const`, without return type and parameters. Names
+ * from JIT maps (`JS:~f file.js:1:2`, `RegExp:a(b)`, Mono's `Class:Method ()`) have single colons or a blank before the bracket and stay whole. */
+static void append_signature(const char *name, size_t length, struct rp_buf *out)
 {
+    size_t end, start;
+
     for (size_t i = 0; i < length; i++) {
         if (name[i] != ':')
             continue;
-        if (i + 1 < length && name[i + 1] == ':')
+        if (i + 1 < length && name[i + 1] == ':') {
             i++;
-        else
-            return length;
+        } else {
+            rp_buf_append(out, name, length);
+            return;
+        }
     }
-    return length && name[0] != '(' ? without_parameters(name, length) : length;
+    end = without_parameters(name, length);
+    start = end < length ? after_return_type(name, end) : 0;
+    rp_buf_append(out, name + start, end - start);
 }
 
 static size_t without_clone(const char *name, size_t length)
@@ -227,8 +254,7 @@ static void append_short(const char *raw, size_t length, struct rp_buf *out)
     if (name.failed || !demangle_by_prefix(rp_buf_text(&name), end, true, out)) {
         size_t skip = end > 5 && strncmp(raw, "__GI_", 5) == 0 ? 5 : 0;
 
-        end = identifier ? end : without_signature(raw, end);
-        rp_buf_append(out, raw + skip, end - skip);
+        append_signature(raw + skip, end - skip, out);
     }
     rp_buf_release(&name);
 }
