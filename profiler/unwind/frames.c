@@ -16,7 +16,7 @@
 #define FRAME_POINTER_REACH ((uint64_t)8 << 20)
 
 /* _start is about 40 bytes in every libc. */
-enum { ENTRY_BYTES = 64, CODE_BEFORE = 2048 };
+enum { ENTRY_BYTES = 64 };
 
 enum plausible { NO, MAYBE, YES };
 
@@ -84,29 +84,24 @@ static bool is_root(const struct rp_step *s, unsigned flags)
            s->where.addr - header.e_entry < ENTRY_BYTES;
 }
 
-/* The next instruction, and whether a frame was set up before it, when the code can be read. */
-static enum rp_insn_frame read_leaf(const struct rp_step *s, bool *set_up)
+/* What the next instruction says of the innermost frame, when the code can be read. */
+static enum rp_insn_frame read_leaf(const struct rp_step *s)
 {
     const struct rp_image *image = s->unwinder->images->at.at[s->where.image];
-    uint8_t code[CODE_BEFORE];
-    uint64_t addr = s->where.addr;
-    size_t n;
+    uint8_t code[16];
 
-    *set_up = false;
     if (image->kind != RP_IMAGE_ELF && image->kind != RP_IMAGE_VDSO)
         return RP_INSN_UNKNOWN;
-    n = addr > CODE_BEFORE ? rp_image_bytes_at(image, addr - CODE_BEFORE, code, CODE_BEFORE) : 0;
-    if (n == CODE_BEFORE)
-        *set_up = rp_insn_frame_is_set_up(code, n);
-    n = rp_image_bytes_at(image, addr, code, 16);
-    return rp_insn_frame_at(code, n);
+    return rp_insn_frame_at(code, rp_image_bytes_at(image, s->where.addr, code, sizeof code));
 }
 
-/* The innermost frame while rbp is not this function's: RP_STEP_ON when it was one and the step is made. */
+/* The innermost frame while rbp is not this function's: true when it was so and the step is made.
+ *
+ * That an address after a call stands at [rsp] by chance, left over from an earlier call, is rarer than a leaf without a frame: in 300 000
+ * single steps of Node it never happened, where believing "the prologue was run" was wrong 4 times as often as all else together. */
 static bool leaf_step(struct rp_step *s, struct rp_walk_frame *frame)
 {
-    bool set_up;
-    enum rp_insn_frame state = read_leaf(s, &set_up);
+    enum rp_insn_frame state = read_leaf(s);
     uint64_t sp = s->regs[RP_RSP], first, second;
 
     if (rp_step_read(s, sp, &first) != RP_EXPR_VALUE)
@@ -122,7 +117,7 @@ static bool leaf_step(struct rp_step *s, struct rp_walk_frame *frame)
         (void)arrive(s, frame, sp + 16, second);
         return true;
     }
-    if (!set_up && state == RP_INSN_UNKNOWN && plausible_return(s, first) == YES) {
+    if (state == RP_INSN_UNKNOWN && plausible_return(s, first) == YES) {
         (void)arrive(s, frame, sp + 8, first);
         return true;
     }

@@ -116,14 +116,3 @@ enum rp_insn_frame rp_insn_frame_at(const uint8_t *bytes, size_t n)
         return RP_INSN_RA_ABOVE_BP;
     return RP_INSN_UNKNOWN;
 }
-
-bool rp_insn_frame_is_set_up(const uint8_t *bytes, size_t n)
-{
-    for (size_t i = n; i-- > 0;) {
-        if (i + 1 < n && bytes[i] == 0xcc && bytes[i + 1] == 0xcc)
-            return false; /* padding between functions */
-        if (bytes[i] == 0x55 && is_mov_rsp_rbp(bytes + i + 1, n - i - 1))
-            return true;
-    }
-    return false;
-}

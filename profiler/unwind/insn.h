@@ -36,7 +36,4 @@ enum rp_insn_frame {
 };
 enum rp_insn_frame rp_insn_frame_at(const uint8_t *bytes, size_t n);
 
-/* True when push %rbp; mov %rsp,%rbp stands in the `n` bytes that end at the pc, with no end of a function behind it: the frame is set up. */
-bool rp_insn_frame_is_set_up(const uint8_t *bytes, size_t n);
-
 #endif

@@ -7,6 +7,7 @@
  * The trap: libdwfl ends its handles itself, so it gets descriptors and ELF handles of its own. */
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -166,6 +167,24 @@ static enum rp_status picture(struct rp_unwinder *unwinder, const struct rp_spac
     return RP_OK;
 }
 
+/* libdwfl ends without an error also where a register that it needs could not be read. The root is where the row has no return address. */
+static bool row_is_root(Dwfl *dwfl, uint64_t pc)
+{
+    Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+    Dwarf_Addr bias;
+    Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
+    Dwarf_Frame *row = NULL;
+    Dwarf_Op mem[3], *ops = NULL;
+    size_t nops = 1;
+    bool root;
+
+    if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &row))
+        return false;
+    root = !dwarf_frame_register(row, RP_RIP, mem, &ops, &nops) && nops == 0 && ops == mem;
+    free(row);
+    return root;
+}
+
 struct collect {
     struct rp_unwinder *unwinder;
     struct rp_space *space;
@@ -217,7 +236,9 @@ enum rp_status rp_unwind_libdw(struct rp_unwinder *unwinder, struct rp_space *sp
         return st;
     unwinder->dwfl->snapshot = snapshot;
     rc = dwfl_getthread_frames(unwinder->dwfl->dwfl, 1, collect_frame, &c);
-    walk->end = c.end != RP_WALK_ENDS ? c.end : rc == 0 ? RP_WALK_ROOT : RP_WALK_NO_ROW;
+    if (c.end == RP_WALK_ENDS)
+        c.end = rc == 0 && walk->n && row_is_root(unwinder->dwfl->dwfl, walk->frames[walk->n - 1].pc - 1) ? RP_WALK_ROOT : RP_WALK_NO_ROW;
+    walk->end = c.end;
     unwinder->dwfl->snapshot = NULL;
     return RP_OK;
 }
