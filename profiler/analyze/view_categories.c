@@ -18,6 +18,7 @@ struct sums {
     uint64_t *self, *total, *inherited;
     uint64_t *blocks; /* [category * nblocks + block] */
     uint64_t *payers; /* [category * ncategories + payer] */
+    bool *has;        /* of the stack at hand */
     uint64_t through, truncated;
 };
 
@@ -28,6 +29,7 @@ static void sums_release(struct sums *s)
     rp_free(s->inherited);
     rp_free(s->blocks);
     rp_free(s->payers);
+    rp_free(s->has);
 }
 
 static enum rp_status sums_init(struct sums *s, const struct rp_view *view, struct rp_err *err)
@@ -42,7 +44,8 @@ static enum rp_status sums_init(struct sums *s, const struct rp_view *view, stru
     s->inherited = rp_calloc(n, sizeof *s->inherited);
     s->blocks = rp_calloc(n * (s->nblocks + 1), sizeof *s->blocks);
     s->payers = n <= 65536 ? rp_calloc(n * n, sizeof *s->payers) : NULL;
-    if (s->self && s->total && s->inherited && s->blocks && s->payers)
+    s->has = rp_calloc(n, sizeof *s->has);
+    if (s->self && s->total && s->inherited && s->blocks && s->payers && s->has)
         return RP_OK;
     sums_release(s);
     return rp_fail_nomem(err);
@@ -66,14 +69,10 @@ static void add_self(struct sums *s, const struct rp_view *view)
 static void add_totals(struct sums *s, const struct rp_view *view, const struct rp_view_stack *stack, const struct rp_frames *frames,
                        const struct cat_context *context)
 {
-    for (uint32_t category = 0; category < s->ncategories; category++) {
-        bool claimed = category == stack->verdict.category;
-
-        for (size_t i = 0; i < frames->symbols.n && !claimed; i++)
-            claimed = cat_claims(view->matcher, frames->symbols.at, frames->symbols.n, i, context, category);
-        if (claimed)
-            s->total[category] += stack->samples;
-    }
+    memset(s->has, 0, s->ncategories * sizeof *s->has);
+    cat_totals(view->matcher, frames->symbols.at, frames->symbols.n, context, &stack->verdict, s->has);
+    for (size_t category = 0; category < s->ncategories; category++)
+        s->total[category] += s->has[category] ? stack->samples : 0;
 }
 
 static enum rp_status add_stacks(struct sums *s, const struct rp_view *view, struct rp_err *err)
