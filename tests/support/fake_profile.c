@@ -11,67 +11,30 @@
 #include <cmocka.h>
 
 #include "base/parse.h"
+#include "support/fake_builder.h"
 #include "target/image.h"
 
-enum { FRAMES_MAX = 8192, KEYS_MAX = 16, FUNCTION_ROOM = 0x10000, DEFAULT_OFFSET = 0x10, SAMPLE_NS = 1003009 };
+enum { FUNCTION_ROOM = 0x10000, DEFAULT_OFFSET = 0x10, SAMPLE_NS = 1003009 };
 
-struct text {
-    const char *at;
-    size_t n;
-};
-
-struct key {
-    struct text name, value;
-};
-
-struct builder {
-    struct rp_profile *p;
-    struct rp_err *err;
-    unsigned line;
-    struct text frames[FRAMES_MAX];
-};
-
-/* One frame, taken apart. */
-struct frame {
-    bool inlined, has_offset, unnamed;
-    struct text module, name, file;
-    uint64_t offset, line;
-};
-
-static enum rp_status bad(const struct builder *b, const char *what, struct text at)
+enum rp_status fake_bad(const struct fake_builder *b, const char *what, struct fake_text at)
 {
     return rp_fail(b->err, RP_FORMAT, "fake profile, line %u: %s: %.*s", b->line, what, (int)at.n, at.at);
 }
 
-static bool is(struct text t, const char *word)
+bool fake_is(struct fake_text t, const char *word)
 {
     return strlen(word) == t.n && memcmp(t.at, word, t.n) == 0;
 }
 
-static bool number(struct text t, uint64_t *value)
+bool fake_number(struct fake_text t, uint64_t *value)
 {
     struct rp_cursor c = rp_cursor_of(t.at, t.n);
 
     return rp_cursor_u64(&c, value) && rp_cursor_done(&c);
 }
 
-static bool seconds(struct text t, uint64_t *ns)
-{
-    char text[64];
-    double value;
-
-    if (t.n >= sizeof text)
-        return false;
-    memcpy(text, t.at, t.n);
-    text[t.n] = '\0';
-    if (!rp_parse_double(text, 0, 1e9, &value))
-        return false;
-    *ns = (uint64_t)(value * 1e9 + 0.5);
-    return true;
-}
-
 /* Interns a text, its escapes resolved. */
-static enum rp_status intern(struct builder *b, struct text t, uint32_t *id)
+enum rp_status fake_intern(struct fake_builder *b, struct fake_text t, uint32_t *id)
 {
     struct rp_buf out = {0};
     enum rp_status status;
@@ -101,11 +64,11 @@ static enum rp_status intern(struct builder *b, struct text t, uint32_t *id)
     return status;
 }
 
-static enum rp_status image_of(struct builder *b, struct text name, uint32_t *image)
+enum rp_status fake_image_of(struct fake_builder *b, struct fake_text name, uint32_t *image)
 {
     struct rp_profile_image *new;
     uint32_t id;
-    enum rp_status status = intern(b, name, &id);
+    enum rp_status status = fake_intern(b, name, &id);
 
     if (status)
         return status;
@@ -115,8 +78,8 @@ static enum rp_status image_of(struct builder *b, struct text name, uint32_t *im
     new = rp_vec_add(&b->p->images);
     if (!new)
         return rp_fail_nomem(b->err);
-    *new = (struct rp_profile_image){.kind = is(name, "[jit]")    ? RP_IMAGE_JIT
-                                             : is(name, "[vdso]") ? RP_IMAGE_VDSO
+    *new = (struct rp_profile_image){.kind = fake_is(name, "[jit]")    ? RP_IMAGE_JIT
+                                             : fake_is(name, "[vdso]") ? RP_IMAGE_VDSO
                                              : *image == 0        ? RP_IMAGE_MARK
                                              : *image == 1        ? RP_IMAGE_KERNEL
                                                                   : RP_IMAGE_ELF,
@@ -128,7 +91,7 @@ static enum rp_status image_of(struct builder *b, struct text name, uint32_t *im
 }
 
 /* The first `stop` that no backslash precedes; `t.n` when there is none. */
-static size_t find(struct text t, char stop)
+size_t fake_find(struct fake_text t, char stop)
 {
     for (size_t i = 0; i < t.n; i++) {
         if (t.at[i] == '\\')
@@ -139,71 +102,71 @@ static size_t find(struct text t, char stop)
     return t.n;
 }
 
-static bool is_module(struct text t)
+static bool is_module(struct fake_text t)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-[]";
 
     for (size_t i = 0; i < t.n; i++)
         if (!strchr(allowed, t.at[i]))
             return false;
-    return t.n && !is(t, "operator");
+    return t.n && !fake_is(t, "operator");
 }
 
-static enum rp_status split_frame(struct builder *b, struct text t, struct frame *f)
+static enum rp_status split_frame(struct fake_builder *b, struct fake_text t, struct fake_frame *f)
 {
     size_t at;
     struct rp_cursor c;
 
-    *f = (struct frame){.module = {"app", 3}, .line = 0};
+    *f = (struct fake_frame){.module = {"app", 3}, .line = 0};
     if (t.n && *t.at == '^') {
         f->inlined = true;
-        t = (struct text){t.at + 1, t.n - 1};
+        t = (struct fake_text){t.at + 1, t.n - 1};
     }
-    at = find(t, '!');
-    if (at < t.n && is_module((struct text){t.at, at})) {
-        f->module = (struct text){t.at, at};
-        t = (struct text){t.at + at + 1, t.n - at - 1};
+    at = fake_find(t, '!');
+    if (at < t.n && is_module((struct fake_text){t.at, at})) {
+        f->module = (struct fake_text){t.at, at};
+        t = (struct fake_text){t.at + at + 1, t.n - at - 1};
     }
-    at = find(t, '{');
+    at = fake_find(t, '{');
     if (at < t.n && t.at[t.n - 1] == '}') {
-        struct text where = {t.at + at + 1, t.n - at - 2};
-        size_t colon = find(where, ':');
+        struct fake_text where = {t.at + at + 1, t.n - at - 2};
+        size_t colon = fake_find(where, ':');
 
-        f->file = (struct text){where.at, colon};
-        if (colon < where.n && !number((struct text){where.at + colon + 1, where.n - colon - 1}, &f->line))
-            return bad(b, "expected FILE:LINE", where);
+        f->file = (struct fake_text){where.at, colon};
+        if (colon < where.n && !fake_number((struct fake_text){where.at + colon + 1, where.n - colon - 1}, &f->line))
+            return fake_bad(b, "expected FILE:LINE", where);
         t.n = at;
     }
-    at = find(t, '+');
+    at = fake_find(t, '+');
     if (at + 2 < t.n && t.at[at + 1] == '0' && t.at[at + 2] == 'x') {
         c = rp_cursor_of(t.at + at + 3, t.n - at - 3);
         f->has_offset = rp_cursor_hex(&c, &f->offset) && rp_cursor_done(&c);
         if (f->has_offset)
             t.n = at;
     }
-    f->unnamed = is(t, "?");
+    f->unnamed = fake_is(t, "?");
     f->name = t;
-    return t.n ? RP_OK : bad(b, "expected a frame", t);
+    return t.n ? RP_OK : fake_bad(b, "expected a frame", t);
 }
 
 /* The function of a frame, made when new. `image` is that of the code it stands in. */
-static enum rp_status function_of(struct builder *b, const struct frame *f, uint32_t image, uint32_t *id)
+enum rp_status fake_function_of(struct fake_builder *b, const struct fake_frame *f, uint32_t image, uint32_t *id)
 {
     struct rp_profile *p = b->p;
     struct rp_function new = {.image = image, .module = p->images.at[image].name};
-    enum rp_status status = intern(b, f->name, &new.name);
+    enum rp_status status = fake_intern(b, f->name, &new.name);
 
     if (status == RP_OK && f->unnamed) {
         struct rp_buf name = {0};
 
         rp_buf_printf(&name, "%.*s", (int)f->module.n, f->module.at);
-        if (!is(f->module, "[jit]"))
+        if (!fake_is(f->module, "[jit]"))
             rp_buf_printf(&name, "+0x%llx", (unsigned long long)f->offset);
         status = name.failed ? rp_fail_nomem(b->err) : rp_profile_string(p, rp_buf_text(&name), name.length, &new.name, b->err);
         rp_buf_release(&name);
     }
     if (status == RP_OK && f->file.n)
-        status = intern(b, f->file, &new.file);
+        status = fake_intern(b, f->file, &new.file);
     if (status)
         return status;
     for (*id = 0; *id < p->functions.n; (*id)++) {
@@ -224,25 +187,25 @@ static enum rp_status function_of(struct builder *b, const struct frame *f, uint
     return rp_profile_function(p, &new, id, b->err);
 }
 
-static enum rp_status add_lines(struct builder *b, const struct frame *frames, size_t n, uint32_t image, uint32_t location)
+static enum rp_status add_lines(struct fake_builder *b, const struct fake_frame *frames, size_t n, uint32_t image, uint32_t location)
 {
     struct rp_profile *p = b->p;
     bool known = p->locations.at[location].nlines != 0;
     uint32_t first = known ? p->locations.at[location].first_line : (uint32_t)p->lines.n;
 
     if (known && p->locations.at[location].nlines != n)
-        return bad(b, "this address has other inlined frames already; give another offset", frames[n - 1].name);
+        return fake_bad(b, "this address has other inlined frames already; give another offset", frames[n - 1].name);
     for (size_t i = 0; i < n; i++) {
         struct rp_line line = {.line = (uint32_t)frames[i].line}, *to;
-        enum rp_status status = function_of(b, &frames[i], image, &line.function);
+        enum rp_status status = fake_function_of(b, &frames[i], image, &line.function);
 
         if (status == RP_OK && frames[i].file.n)
-            status = intern(b, frames[i].file, &line.file);
+            status = fake_intern(b, frames[i].file, &line.file);
         if (status)
             return status;
         if (known) {
             if (p->lines.at[first + i].function != line.function)
-                return bad(b, "this address has other inlined frames already; give another offset", frames[n - 1].name);
+                return fake_bad(b, "this address has other inlined frames already; give another offset", frames[n - 1].name);
             continue;
         }
         to = rp_vec_add(&p->lines);
@@ -256,24 +219,24 @@ static enum rp_status add_lines(struct builder *b, const struct frame *frames, s
 }
 
 /* One location: frames inlined first, the one with the code last. `texts` is what was written for them. */
-static enum rp_status location_of(struct builder *b, const struct text *texts, size_t n, uint32_t flags, uint32_t *location)
+static enum rp_status location_of(struct fake_builder *b, const struct fake_text *texts, size_t n, uint32_t flags, uint32_t *location)
 {
-    struct frame frames[64];
+    struct fake_frame frames[64];
     uint32_t image, function, hash = 0;
-    struct frame *code;
+    struct fake_frame *code;
     enum rp_status status = RP_OK;
 
     if (n > 64)
-        return bad(b, "too many inlined frames", texts[0]);
+        return fake_bad(b, "too many inlined frames", texts[0]);
     for (size_t i = 0; i < n && status == RP_OK; i++) {
         status = split_frame(b, texts[i], &frames[i]);
         hash = rp_hash_mix(hash, rp_hash_bytes(texts[i].at, texts[i].n));
     }
     code = &frames[n - 1];
     if (status == RP_OK)
-        status = image_of(b, code->module, &image);
+        status = fake_image_of(b, code->module, &image);
     if (status == RP_OK)
-        status = function_of(b, code, image, &function);
+        status = fake_function_of(b, code, image, &function);
     if (status)
         return status;
     if (image == RP_IMAGE_ID_KERNEL)
@@ -286,7 +249,7 @@ static enum rp_status location_of(struct builder *b, const struct text *texts, s
 }
 
 /* Interns the stack of `nframes` texts, leaf first; gives its leaf node. */
-static enum rp_status node_of(struct builder *b, size_t nframes, bool guess, uint32_t *node)
+static enum rp_status node_of(struct fake_builder *b, size_t nframes, bool guess, uint32_t *node)
 {
     size_t end = nframes;
 
@@ -316,7 +279,7 @@ static enum rp_status node_of(struct builder *b, size_t nframes, bool guess, uin
     return RP_OK;
 }
 
-static enum rp_status process_of(struct builder *b, uint64_t pid, uint32_t *id)
+enum rp_status fake_process_of(struct fake_builder *b, uint64_t pid, uint32_t *id)
 {
     struct rp_profile_process *new;
     enum rp_status status;
@@ -328,23 +291,23 @@ static enum rp_status process_of(struct builder *b, uint64_t pid, uint32_t *id)
     if (!new)
         return rp_fail_nomem(b->err);
     *new = (struct rp_profile_process){.pid = (uint32_t)pid};
-    status = intern(b, (struct text){"app", 3}, &b->p->processes.at[*id].comm);
-    return status ? status : intern(b, (struct text){"./app", 5}, &b->p->processes.at[*id].command);
+    status = fake_intern(b, (struct fake_text){"app", 3}, &b->p->processes.at[*id].comm);
+    return status ? status : fake_intern(b, (struct fake_text){"./app", 5}, &b->p->processes.at[*id].command);
 }
 
 /* "NAME" or "NAME/TID". */
-static enum rp_status thread_of(struct builder *b, struct text name, uint64_t pid, uint32_t *id)
+enum rp_status fake_thread_of(struct fake_builder *b, struct fake_text name, uint64_t pid, uint32_t *id)
 {
-    size_t slash = find(name, '/');
+    size_t slash = fake_find(name, '/');
     uint64_t tid = 0;
     uint32_t process = 0, comm = 0;
     struct rp_profile_thread *new;
-    enum rp_status status = process_of(b, pid, &process);
+    enum rp_status status = fake_process_of(b, pid, &process);
 
-    if (status == RP_OK && slash < name.n && !number((struct text){name.at + slash + 1, name.n - slash - 1}, &tid))
-        return bad(b, "expected NAME/TID", name);
+    if (status == RP_OK && slash < name.n && !fake_number((struct fake_text){name.at + slash + 1, name.n - slash - 1}, &tid))
+        return fake_bad(b, "expected NAME/TID", name);
     if (status == RP_OK)
-        status = intern(b, (struct text){name.at, slash}, &comm);
+        status = fake_intern(b, (struct fake_text){name.at, slash}, &comm);
     if (status)
         return status;
     for (*id = 0; *id < b->p->threads.n; (*id)++) {
@@ -361,11 +324,11 @@ static enum rp_status thread_of(struct builder *b, struct text name, uint64_t pi
 }
 
 /* Takes `key=value` words from the end of `line`, which becomes what stands before them. Values may be quoted. */
-static size_t keys_of(struct text *line, struct key *keys)
+size_t fake_keys_of(struct fake_text *line, struct fake_key *keys)
 {
     size_t n = 0;
 
-    while (n < KEYS_MAX) {
+    while (n < FAKE_KEYS_MAX) {
         size_t end, start, equal;
 
         while (line->n && strchr(" \t", line->at[line->n - 1]))
@@ -376,27 +339,27 @@ static size_t keys_of(struct text *line, struct key *keys)
                 start--;
         while (start && !strchr(" \t", line->at[start - 1]))
             start--;
-        equal = find((struct text){line->at + start, end - start}, '=');
+        equal = fake_find((struct fake_text){line->at + start, end - start}, '=');
         if (equal >= end - start || equal == 0 || start == 0)
             break;
         for (size_t i = 0; i < equal; i++)
             if (!strchr("abcdefghijklmnopqrstuvwxyz-", line->at[start + i]))
                 return n;
-        keys[n].name = (struct text){line->at + start, equal};
-        keys[n].value = (struct text){line->at + start + equal + 1, end - start - equal - 1};
+        keys[n].name = (struct fake_text){line->at + start, equal};
+        keys[n].value = (struct fake_text){line->at + start + equal + 1, end - start - equal - 1};
         if (keys[n].value.n >= 2 && *keys[n].value.at == '"')
-            keys[n].value = (struct text){keys[n].value.at + 1, keys[n].value.n - 2};
+            keys[n].value = (struct fake_text){keys[n].value.at + 1, keys[n].value.n - 2};
         n++;
         line->n = start;
     }
     return n;
 }
 
-static enum rp_status take_stack(struct builder *b, struct text line)
+static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
 {
-    struct key keys[KEYS_MAX];
-    size_t nkeys = keys_of(&line, keys), nframes = 0, space = line.n;
-    struct text thread = {"main", 4};
+    struct fake_key keys[FAKE_KEYS_MAX];
+    size_t nkeys = fake_keys_of(&line, keys), nframes = 0, space = line.n;
+    struct fake_text thread = {"main", 4};
     uint64_t pid = 1234, samples, at_ns = 0, tag = 0, weight = SAMPLE_NS, value = 0;
     enum rp_state state = RP_STATE_RUNNING;
     bool guess = false;
@@ -404,221 +367,56 @@ static enum rp_status take_stack(struct builder *b, struct text line)
     enum rp_status status;
 
     for (size_t i = 0; i < nkeys; i++) {
-        struct text v = keys[i].value;
-        bool is_number = number(v, &value);
+        struct fake_text v = keys[i].value;
+        bool is_number = fake_number(v, &value);
 
-        if (is(keys[i].name, "thread"))
+        if (fake_is(keys[i].name, "thread"))
             thread = v;
-        else if (is(keys[i].name, "state") && is(v, "blocked"))
+        else if (fake_is(keys[i].name, "state") && fake_is(v, "blocked"))
             state = RP_STATE_BLOCKED;
         else if (!is_number)
-            return bad(b, "expected a number", v);
-        else if (is(keys[i].name, "block"))
+            return fake_bad(b, "expected a number", v);
+        else if (fake_is(keys[i].name, "block"))
             at_ns = value * b->p->block_ns;
-        else if (is(keys[i].name, "ms"))
+        else if (fake_is(keys[i].name, "ms"))
             at_ns = value * 1000000;
-        else if (is(keys[i].name, "pid"))
+        else if (fake_is(keys[i].name, "pid"))
             pid = value;
-        else if (is(keys[i].name, "tag"))
+        else if (fake_is(keys[i].name, "tag"))
             tag = value;
-        else if (is(keys[i].name, "weight"))
+        else if (fake_is(keys[i].name, "weight"))
             weight = value;
-        else if (is(keys[i].name, "guess"))
+        else if (fake_is(keys[i].name, "guess"))
             guess = value != 0;
         else
-            return bad(b, "unknown key", keys[i].name);
+            return fake_bad(b, "unknown key", keys[i].name);
     }
     while (space && line.at[space - 1] != ' ')
         space--;
-    if (!space || !number((struct text){line.at + space, line.n - space}, &samples))
-        return bad(b, "expected a stack and a number of samples", line);
+    if (!space || !fake_number((struct fake_text){line.at + space, line.n - space}, &samples))
+        return fake_bad(b, "expected a stack and a number of samples", line);
     line.n = space - 1;
     while (line.n) {
-        size_t end = find(line, ';');
+        size_t end = fake_find(line, ';');
 
-        if (!end || nframes == FRAMES_MAX)
-            return bad(b, "expected a frame", line);
-        b->frames[nframes++] = (struct text){line.at, end};
+        if (!end || nframes == FAKE_FRAMES_MAX)
+            return fake_bad(b, "expected a frame", line);
+        b->frames[nframes++] = (struct fake_text){line.at, end};
         end = end < line.n ? end + 1 : end;
-        line = (struct text){line.at + end, line.n - end};
+        line = (struct fake_text){line.at + end, line.n - end};
     }
     status = node_of(b, nframes, guess, &node);
     if (status == RP_OK)
-        status = thread_of(b, thread, pid, &thread_id);
+        status = fake_thread_of(b, thread, pid, &thread_id);
     return status ? status
                   : rp_profile_count(b->p, thread_id, node, (uint32_t)tag, state, at_ns, samples, samples * weight, b->err);
 }
 
-static enum rp_status take_symbol(struct builder *b, struct text name, const struct key *keys, size_t n)
-{
-    struct frame f = {.module = {"app", 3}, .name = name};
-    struct rp_function *function;
-    uint32_t image = 0, id = 0;
-    enum rp_status status = RP_OK;
-
-    for (size_t i = 0; i < n; i++)
-        if (is(keys[i].name, "module"))
-            f.module = keys[i].value;
-    status = image_of(b, f.module, &image);
-    if (status == RP_OK)
-        status = function_of(b, &f, image, &id);
-    if (status)
-        return status;
-    function = &b->p->functions.at[id];
-    function->first_alias = (uint32_t)b->p->aliases.n;
-    for (size_t i = n; i-- > 0 && status == RP_OK;) { /* keys come last first */
-        if (is(keys[i].name, "raw")) {
-            status = intern(b, keys[i].value, &function->raw);
-        } else if (is(keys[i].name, "file")) {
-            status = intern(b, keys[i].value, &function->file);
-        } else if (is(keys[i].name, "alias")) {
-            uint32_t *alias = rp_vec_add(&b->p->aliases);
-
-            if (!alias)
-                return rp_fail_nomem(b->err);
-            *alias = 0;
-            function->naliases++;
-            status = intern(b, keys[i].value, alias);
-        } else if (!is(keys[i].name, "module")) {
-            return bad(b, "unknown key", keys[i].name);
-        }
-    }
-    return status;
-}
-
-static enum rp_status take_module(struct builder *b, struct text name, const struct key *keys, size_t n)
-{
-    static const char *const kinds[] = {"mark", "kernel", "elf", "vdso", "jit", "other"};
-    uint32_t id = 0;
-    struct rp_profile_image *image;
-    enum rp_status status = image_of(b, name, &id);
-
-    if (status)
-        return status;
-    image = &b->p->images.at[id];
-    for (size_t i = 0; i < n && status == RP_OK; i++) {
-        struct text v = keys[i].value;
-        uint32_t *to = is(keys[i].name, "path")       ? &image->path
-                       : is(keys[i].name, "build-id") ? &image->build_id
-                       : is(keys[i].name, "note")     ? &image->note
-                       : is(keys[i].name, "remedy")   ? &image->remedy
-                                                      : NULL;
-
-        if (is(keys[i].name, "kind")) {
-            for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-                if (is(v, kinds[k]))
-                    image->kind = k;
-        } else {
-            status = to ? intern(b, v, to) : bad(b, "unknown key", keys[i].name);
-        }
-    }
-    return status;
-}
-
-static enum rp_status take_thread(struct builder *b, struct text name, const struct key *keys, size_t n)
-{
-    uint64_t pid = 1234, wall = 0, cpu = 0;
-    uint32_t id;
-    enum rp_status status;
-
-    for (size_t i = 0; i < n; i++) {
-        struct text v = keys[i].value;
-
-        if (!(is(keys[i].name, "pid")    ? number(v, &pid)
-              : is(keys[i].name, "wall") ? seconds(v, &wall)
-              : is(keys[i].name, "cpu")  ? seconds(v, &cpu)
-                                         : false))
-            return bad(b, "unknown key or value", keys[i].name);
-    }
-    status = thread_of(b, name, pid, &id);
-    if (status == RP_OK) {
-        b->p->threads.at[id].wall_ns = wall;
-        b->p->threads.at[id].cpu_ns = cpu;
-    }
-    return status;
-}
-
-static enum rp_status take_process(struct builder *b, struct text name, const struct key *keys, size_t n)
-{
-    uint64_t pid;
-    uint32_t id = 0;
-    enum rp_status status;
-
-    if (!number(name, &pid))
-        return bad(b, "expected a pid", name);
-    status = process_of(b, pid, &id);
-    for (size_t i = 0; i < n && status == RP_OK; i++)
-        status = is(keys[i].name, "comm")      ? intern(b, keys[i].value, &b->p->processes.at[id].comm)
-                 : is(keys[i].name, "command") ? intern(b, keys[i].value, &b->p->processes.at[id].command)
-                                               : bad(b, "unknown key", keys[i].name);
-    return status;
-}
-
-static enum rp_status take_run(struct builder *b, const struct key *keys, size_t n)
-{
-    struct rp_run *run = &b->p->run;
-
-    for (size_t i = 0; i < n; i++) {
-        struct text v = keys[i].value;
-        uint32_t *text = is(keys[i].name, "source") ? &run->source
-                         : is(keys[i].name, "host") ? &run->host
-                         : is(keys[i].name, "note") ? &run->note
-                                                    : NULL;
-        uint64_t *wide = is(keys[i].name, "lost")        ? &run->lost
-                         : is(keys[i].name, "throttled") ? &run->throttled
-                         : is(keys[i].name, "vanished")  ? &run->vanished
-                                                         : NULL;
-        uint32_t *narrow = is(keys[i].name, "hz")      ? &run->hz
-                           : is(keys[i].name, "stack") ? &run->stack_bytes
-                                                       : NULL;
-        uint64_t value = 0;
-        enum rp_status status = text ? intern(b, v, text) : RP_OK;
-
-        if (status)
-            return status;
-        if (text)
-            continue;
-        if (is(keys[i].name, "seconds") ? !seconds(v, &run->seconds_ns) : !number(v, &value) || !(wide || narrow))
-            return bad(b, "unknown key or value", keys[i].name);
-        if (wide)
-            *wide = value;
-        if (narrow)
-            *narrow = (uint32_t)value;
-    }
-    return RP_OK;
-}
-
-static enum rp_status take_directive(struct builder *b, struct text line)
-{
-    struct key keys[KEYS_MAX];
-    size_t n = keys_of(&line, keys), word = find(line, ' ');
-    struct text verb = {line.at, word}, rest = {line.at + word, line.n - word};
-    uint64_t value;
-
-    while (rest.n && *rest.at == ' ')
-        rest = (struct text){rest.at + 1, rest.n - 1};
-    if (is(verb, ".symbol"))
-        return take_symbol(b, rest, keys, n);
-    if (is(verb, ".module"))
-        return take_module(b, rest, keys, n);
-    if (is(verb, ".thread"))
-        return take_thread(b, rest, keys, n);
-    if (is(verb, ".process"))
-        return take_process(b, rest, keys, n);
-    if (is(verb, ".run"))
-        return take_run(b, keys, n);
-    if (is(verb, ".blocks") && number(rest, &value) && value <= RP_BLOCKS_MAX) {
-        b->p->nblocks = (uint32_t)value;
-        return RP_OK;
-    }
-    return bad(b, "unknown directive", line);
-}
-
 enum rp_status fake_profile_parse(struct rp_profile *p, const char *text, struct rp_err *err)
 {
-    struct builder *b = rp_calloc(1, sizeof *b);
+    struct fake_builder *b = rp_calloc(1, sizeof *b);
     struct rp_cursor c = rp_cursor_str(text);
-    struct text line;
+    struct fake_text line;
     uint32_t id;
     enum rp_status status = rp_profile_init(p, err);
 
@@ -630,13 +428,13 @@ enum rp_status fake_profile_parse(struct rp_profile *p, const char *text, struct
     }
     b->p = p;
     b->err = err;
-    status = image_of(b, (struct text){"[mark]", 6}, &id);
+    status = fake_image_of(b, (struct fake_text){"[mark]", 6}, &id);
     if (status == RP_OK)
-        status = image_of(b, (struct text){"[kernel]", 8}, &id);
+        status = fake_image_of(b, (struct fake_text){"[kernel]", 8}, &id);
     while (status == RP_OK && rp_cursor_line(&c, &line.at, &line.n)) {
         b->line++;
         if (line.n && *line.at == '.')
-            status = take_directive(b, line);
+            status = fake_directive(b, line);
         else if (line.n && *line.at != '#')
             status = take_stack(b, line);
     }

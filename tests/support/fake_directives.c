@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* The lines of a fake profile that start with a dot; see fake_profile.h. */
+#include <string.h>
+
+#include "base/parse.h"
+#include "support/fake_builder.h"
+
+static bool seconds(struct fake_text t, uint64_t *ns)
+{
+    char text[64];
+    double value;
+
+    if (t.n >= sizeof text)
+        return false;
+    memcpy(text, t.at, t.n);
+    text[t.n] = '\0';
+    if (!rp_parse_double(text, 0, 1e9, &value))
+        return false;
+    *ns = (uint64_t)(value * 1e9 + 0.5);
+    return true;
+}
+
+static enum rp_status take_symbol(struct fake_builder *b, struct fake_text name, const struct fake_key *keys, size_t n)
+{
+    struct fake_frame f = {.module = {"app", 3}, .name = name};
+    struct rp_function *function;
+    uint32_t image = 0, id = 0;
+    enum rp_status status = RP_OK;
+
+    for (size_t i = 0; i < n; i++)
+        if (fake_is(keys[i].name, "module"))
+            f.module = keys[i].value;
+    status = fake_image_of(b, f.module, &image);
+    if (status == RP_OK)
+        status = fake_function_of(b, &f, image, &id);
+    if (status)
+        return status;
+    function = &b->p->functions.at[id];
+    function->first_alias = (uint32_t)b->p->aliases.n;
+    for (size_t i = n; i-- > 0 && status == RP_OK;) { /* keys come last first */
+        if (fake_is(keys[i].name, "raw")) {
+            status = fake_intern(b, keys[i].value, &function->raw);
+        } else if (fake_is(keys[i].name, "file")) {
+            status = fake_intern(b, keys[i].value, &function->file);
+        } else if (fake_is(keys[i].name, "alias")) {
+            uint32_t *alias = rp_vec_add(&b->p->aliases);
+
+            if (!alias)
+                return rp_fail_nomem(b->err);
+            *alias = 0;
+            function->naliases++;
+            status = fake_intern(b, keys[i].value, alias);
+        } else if (!fake_is(keys[i].name, "module")) {
+            return fake_bad(b, "unknown key", keys[i].name);
+        }
+    }
+    return status;
+}
+
+static enum rp_status take_module(struct fake_builder *b, struct fake_text name, const struct fake_key *keys, size_t n)
+{
+    static const char *const kinds[] = {"mark", "kernel", "elf", "vdso", "jit", "other"};
+    uint32_t id = 0;
+    struct rp_profile_image *image;
+    enum rp_status status = fake_image_of(b, name, &id);
+
+    if (status)
+        return status;
+    image = &b->p->images.at[id];
+    for (size_t i = 0; i < n && status == RP_OK; i++) {
+        struct fake_text v = keys[i].value;
+        uint32_t *to = fake_is(keys[i].name, "path")       ? &image->path
+                       : fake_is(keys[i].name, "build-id") ? &image->build_id
+                       : fake_is(keys[i].name, "note")     ? &image->note
+                       : fake_is(keys[i].name, "remedy")   ? &image->remedy
+                                                      : NULL;
+
+        if (fake_is(keys[i].name, "kind")) {
+            for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+                if (fake_is(v, kinds[k]))
+                    image->kind = k;
+        } else {
+            status = to ? fake_intern(b, v, to) : fake_bad(b, "unknown key", keys[i].name);
+        }
+    }
+    return status;
+}
+
+static enum rp_status take_thread(struct fake_builder *b, struct fake_text name, const struct fake_key *keys, size_t n)
+{
+    uint64_t pid = 1234, wall = 0, cpu = 0;
+    uint32_t id;
+    enum rp_status status;
+
+    for (size_t i = 0; i < n; i++) {
+        struct fake_text v = keys[i].value;
+
+        if (!(fake_is(keys[i].name, "pid")    ? fake_number(v, &pid)
+              : fake_is(keys[i].name, "wall") ? seconds(v, &wall)
+              : fake_is(keys[i].name, "cpu")  ? seconds(v, &cpu)
+                                         : false))
+            return fake_bad(b, "unknown key or value", keys[i].name);
+    }
+    status = fake_thread_of(b, name, pid, &id);
+    if (status == RP_OK) {
+        b->p->threads.at[id].wall_ns = wall;
+        b->p->threads.at[id].cpu_ns = cpu;
+    }
+    return status;
+}
+
+static enum rp_status take_process(struct fake_builder *b, struct fake_text name, const struct fake_key *keys, size_t n)
+{
+    uint64_t pid;
+    uint32_t id = 0;
+    enum rp_status status;
+
+    if (!fake_number(name, &pid))
+        return fake_bad(b, "expected a pid", name);
+    status = fake_process_of(b, pid, &id);
+    for (size_t i = 0; i < n && status == RP_OK; i++)
+        status = fake_is(keys[i].name, "comm")      ? fake_intern(b, keys[i].value, &b->p->processes.at[id].comm)
+                 : fake_is(keys[i].name, "command") ? fake_intern(b, keys[i].value, &b->p->processes.at[id].command)
+                                               : fake_bad(b, "unknown key", keys[i].name);
+    return status;
+}
+
+static enum rp_status take_run(struct fake_builder *b, const struct fake_key *keys, size_t n)
+{
+    struct rp_run *run = &b->p->run;
+
+    for (size_t i = 0; i < n; i++) {
+        struct fake_text v = keys[i].value;
+        uint32_t *text = fake_is(keys[i].name, "source") ? &run->source
+                         : fake_is(keys[i].name, "host") ? &run->host
+                         : fake_is(keys[i].name, "note") ? &run->note
+                                                    : NULL;
+        uint64_t *wide = fake_is(keys[i].name, "lost")        ? &run->lost
+                         : fake_is(keys[i].name, "throttled") ? &run->throttled
+                         : fake_is(keys[i].name, "vanished")  ? &run->vanished
+                                                         : NULL;
+        uint32_t *narrow = fake_is(keys[i].name, "hz")      ? &run->hz
+                           : fake_is(keys[i].name, "stack") ? &run->stack_bytes
+                                                       : NULL;
+        uint64_t value = 0;
+        enum rp_status status = text ? fake_intern(b, v, text) : RP_OK;
+
+        if (status)
+            return status;
+        if (text)
+            continue;
+        if (fake_is(keys[i].name, "seconds") ? !seconds(v, &run->seconds_ns) : !fake_number(v, &value) || !(wide || narrow))
+            return fake_bad(b, "unknown key or value", keys[i].name);
+        if (wide)
+            *wide = value;
+        if (narrow)
+            *narrow = (uint32_t)value;
+    }
+    return RP_OK;
+}
+
+enum rp_status fake_directive(struct fake_builder *b, struct fake_text line)
+{
+    struct fake_key keys[FAKE_KEYS_MAX];
+    size_t n = fake_keys_of(&line, keys), word = fake_find(line, ' ');
+    struct fake_text verb = {line.at, word}, rest = {line.at + word, line.n - word};
+    uint64_t value;
+
+    while (rest.n && *rest.at == ' ')
+        rest = (struct fake_text){rest.at + 1, rest.n - 1};
+    if (fake_is(verb, ".symbol"))
+        return take_symbol(b, rest, keys, n);
+    if (fake_is(verb, ".module"))
+        return take_module(b, rest, keys, n);
+    if (fake_is(verb, ".thread"))
+        return take_thread(b, rest, keys, n);
+    if (fake_is(verb, ".process"))
+        return take_process(b, rest, keys, n);
+    if (fake_is(verb, ".run"))
+        return take_run(b, keys, n);
+    if (fake_is(verb, ".blocks") && fake_number(rest, &value) && value <= RP_BLOCKS_MAX) {
+        b->p->nblocks = (uint32_t)value;
+        return RP_OK;
+    }
+    return fake_bad(b, "unknown directive", line);
+}
