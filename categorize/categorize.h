@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/status.h"
 
@@ -85,6 +86,9 @@ void cat_matcher_free(struct cat_matcher *matcher);
 /* Matches all patterns against the symbol once; the id stands for it in cat_classify. */
 enum rp_status cat_matcher_symbol(struct cat_matcher *matcher, const struct cat_symbol *symbol, uint32_t *id, struct rp_err *err);
 
+/* How often a regex was ended by the step limit so far: it counted as no match, and the user should be told. */
+uint64_t cat_matcher_gave_up(const struct cat_matcher *matcher);
+
 struct cat_context {
     const char *thread; /* thread name, "" when unknown */
     enum cat_state state;
@@ -109,26 +113,48 @@ struct cat_verdict {
     enum cat_why why;
 };
 
-/* Leaf first, inlined frames included; `frames` are ids of cat_matcher_symbol. Allocates nothing, cannot fail. */
+/* Leaf first, inlined frames included; `frames` are ids of cat_matcher_symbol. Allocates nothing, cannot fail. A matcher keeps scratch memory: one
+ * thread at a time. */
 void cat_classify(const struct cat_matcher *matcher, const uint32_t *frames, size_t n, const struct cat_context *context,
                   struct cat_verdict *verdict);
 
-/* True when some rule of `category` claims this frame in this stack (for totals). */
+/* True when some rule of `category` claims this frame in this stack (for totals): no rule before it takes the whole frame. `claims: self` counts
+ * wherever the frame stands; `claims: rest` only when it decides the stack. */
 bool cat_claims(const struct cat_matcher *matcher, const uint32_t *frames, size_t n, size_t frame, const struct cat_context *context,
                 uint32_t category);
 
-/* The category that would pay if the frames claimed by `verdict->category` were `through`: who mutex and malloc are paid for. n frames as above; gives the
- * category and the paying frame (n when none). */
+/* The cost category that would pay if the frames claimed by `verdict->category` were `through`, kernel frames skipped: who mutex, malloc and waits are
+ * paid for. n frames as above; gives the category (uncategorized when nobody) and the paying frame (n when none). */
 void cat_classify_payer_of(const struct cat_matcher *matcher, const uint32_t *frames, size_t n, const struct cat_context *context,
                            const struct cat_verdict *verdict, uint32_t *category, uint32_t *frame);
+
+/* All totals of a stack in one pass: sets has[c] for every category c that claims some frame (as cat_claims says) and for that of `verdict`. `has` holds
+ * cat_rules_ncategories flags and is not cleared. */
+void cat_totals(const struct cat_matcher *matcher, const uint32_t *frames, size_t n, const struct cat_context *context,
+                const struct cat_verdict *verdict, bool *has);
 
 /* Which rule wins for each frame, which lose and why: the text of `rowprof rules explain`. */
 enum rp_status cat_explain(const struct cat_matcher *matcher, const struct cat_symbol *frames, size_t n, const struct cat_context *context,
                            struct rp_buf *out, struct rp_err *err);
 
-/* Lint for `rowprof rules check`: unreachable rules (an earlier rule takes all they match), and rules that match nothing of the given
- * symbols (may be none). One line each. */
+/* A stack written as in *.cases files, without the `->`: "memcpy < app!draw @ src/json.c < [k]entry | state=blocked thread=pool". Names are
+ * taken as short names. Zero-initialised is empty; RP_USAGE names the column. */
+struct cat_stack {
+    struct cat_symbol *frames;
+    size_t n;
+    struct cat_context context;
+    struct rp_arena arena; /* holds all of the above */
+};
+
+enum rp_status cat_stack_parse(const char *text, size_t length, struct cat_stack *stack, struct rp_err *err);
+void cat_stack_release(struct cat_stack *stack);
+
+/* Lint for `rowprof rules check`, of finished rules: rules that earlier ones make unreachable, rules that can match nothing, categories without
+ * a rule. One line each, as file:line:column: text; `findings` counts them. */
 enum rp_status cat_lint(const struct cat_rules *rules, struct rp_buf *out, size_t *findings, struct rp_err *err);
+/* The same against what a profile saw: rules and `through` entries that match none of the n symbols. */
+enum rp_status cat_lint_symbols(const struct cat_rules *rules, const struct cat_symbol *symbols, size_t n, struct rp_buf *out, size_t *findings,
+                                struct rp_err *err);
 
 /* Runs a *.cases file (see rules/README.md): each failed case appended to `out`; counts passed and failed; `hit[rule]` set for rules that won a case
  * (array of cat_rules_nrules, may be NULL). */
