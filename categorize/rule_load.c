@@ -301,8 +301,11 @@ static void take_category_id(struct load *l, const struct cat_node *value, void 
 
 static void take_category_name(struct load *l, const struct cat_node *value, void *object)
 {
-    if (is_text(l, value, "a name"))
-        ((struct cat_category_def *)object)->category.name = keep(l, value);
+    if (!is_text(l, value, "a name"))
+        return;
+    ((struct cat_category_def *)object)->category.name = keep(l, value);
+    if (strcmp(value->text, "uncategorized") == 0)
+        told(l, value, 0, "the category `uncategorized` is built in; choose another name");
 }
 
 static void take_category_kind(struct load *l, const struct cat_node *value, void *object)
