@@ -16,17 +16,22 @@ struct explainer {
     bool inherited; /* frames leafward were passed that no rule claims */
 };
 
+enum { TOLD_MAX = 4 };
+
+/* The head of a list: shipped rules hold dozens of names. */
 static void tell_span(struct rp_buf *out, const struct cat_rules *rules, struct cat_span span)
 {
-    for (uint32_t i = 0; i < span.n; i++)
+    for (uint32_t i = 0; i < span.n && i < TOLD_MAX; i++)
         rp_buf_printf(out, "%s%s", i ? ", " : "", rules->patterns.at[span.first + i].text);
+    if (span.n > TOLD_MAX)
+        rp_buf_printf(out, " and %u more", span.n - TOLD_MAX);
 }
 
 static void tell_contexts(struct rp_buf *out, const struct cat_rules *rules, struct cat_span span)
 {
     static const char *const names[] = {"", "module ", "file "};
 
-    for (uint32_t i = 0; i < span.n; i++) {
+    for (uint32_t i = 0; i < span.n && i < TOLD_MAX; i++) {
         const struct cat_frame_test *test = &rules->contexts.at[span.first + i];
         bool more = false;
 
@@ -39,6 +44,8 @@ static void tell_contexts(struct rp_buf *out, const struct cat_rules *rules, str
             more = true;
         }
     }
+    if (span.n > TOLD_MAX)
+        rp_buf_printf(out, " and %u more", span.n - TOLD_MAX);
 }
 
 static const char *name_of(const struct explainer *e, size_t frame)
@@ -93,10 +100,17 @@ static void tell_miss(struct explainer *e, uint32_t rule, size_t frame, enum cat
     rp_buf_putc(e->out, '\n');
 }
 
-static bool span_matches(struct explainer *e, struct cat_span span, const char *text, size_t length)
+static bool is_star(const struct cat_pattern *p)
+{
+    return p->kind == CAT_PATTERN_GLOB && p->body_length == 1 && p->body[0] == CAT_GLOB_ANY;
+}
+
+/* `named`: a bare * does not count as knowing the name. */
+static bool span_matches(struct explainer *e, struct cat_span span, const char *text, size_t length, bool named)
 {
     for (uint32_t i = 0; text && i < span.n; i++)
-        if (cat_pattern_match(&e->rules->patterns.at[span.first + i], &e->matcher->scratch->run, text, length))
+        if (!(named && is_star(&e->rules->patterns.at[span.first + i])) &&
+            cat_pattern_match(&e->rules->patterns.at[span.first + i], &e->matcher->scratch->run, text, length))
             return true;
     return false;
 }
@@ -111,14 +125,14 @@ static void tell_near_misses(struct explainer *e, size_t frame)
         const struct cat_rule *r = &e->rules->rules.at[i];
         const struct cat_span *field = r->test.field;
 
-        if (!span_matches(e, field[CAT_SYMBOL], name, cat_plain_length(name)))
+        if (!span_matches(e, field[CAT_SYMBOL], name, cat_plain_length(name), true))
             continue;
-        if (field[CAT_MODULE].n && !span_matches(e, field[CAT_MODULE], s->module, s->module ? strlen(s->module) : 0)) {
+        if (field[CAT_MODULE].n && !span_matches(e, field[CAT_MODULE], s->module, s->module ? strlen(s->module) : 0, false)) {
             begin(e, "fails", i);
             rp_buf_printf(e->out, ": the module is \"%s\", not ", s->module ? s->module : "");
             tell_span(e->out, e->rules, field[CAT_MODULE]);
             rp_buf_putc(e->out, '\n');
-        } else if (field[CAT_FILE].n && !span_matches(e, field[CAT_FILE], s->file, s->file ? strlen(s->file) : 0)) {
+        } else if (field[CAT_FILE].n && !span_matches(e, field[CAT_FILE], s->file, s->file ? strlen(s->file) : 0, false)) {
             begin(e, "fails", i);
             rp_buf_printf(e->out, ": the source file is %s, not ", s->file ? s->file : "unknown");
             tell_span(e->out, e->rules, field[CAT_FILE]);
@@ -148,7 +162,7 @@ static void tell_rules(struct explainer *e, size_t frame)
             tell_miss(e, rule, frame, miss);
         } else if (r->info.through) {
             begin(e, stopped ? "loses" : "passes", rule);
-            rp_buf_puts(e->out, stopped ? ": a rule before it won this frame\n" : ": the question goes to the caller\n");
+            rp_buf_puts(e->out, stopped ? ": a rule before it decided this frame\n" : ": the question goes to the caller\n");
             any = true;
             stopped = true;
         } else {

@@ -594,7 +594,7 @@ enum rp_status cat_file_read(struct cat_rules *rules, const char *name, const ch
         take_map(&l, root, &file_table, NULL);
     else if (problems->n == before)
         cat_problem(problems, 1, 1, "expected the keys order, categories, rules, through; the file is empty");
-    if (l.nomem || problems->out->failed)
+    if (l.nomem || problems->text.failed)
         status = rp_fail_nomem(err);
     else if (problems->n != before)
         status = rp_fail(err, RP_USAGE, "%s has %u mistake%s; correct %s, or leave the file out", name, problems->n - before,

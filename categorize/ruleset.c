@@ -190,11 +190,12 @@ static enum rp_status add_sources(struct cat_rules *rules, const struct source *
     if (files && rules->finished)
         status = rp_fail(err, RP_FAILED, "rules were added after cat_rules_finish; add them before");
     for (size_t i = 0; i < n && (!status || status == RP_USAGE); i++) {
-        struct cat_problems told = {sources[i].name, problems, 0};
+        struct cat_problems told = {.file = sources[i].name};
         struct rp_err one;
         enum rp_status read = cat_file_read(rules, sources[i].name, sources[i].text, sources[i].length, &files[i], &told, &one);
 
-        cat_problems_end(&told);
+        if (!cat_problems_end(&told, problems))
+            read = rp_fail_nomem(&one);
         if (read && (!status || read != RP_USAGE)) {
             *err = one;
             status = read;
@@ -389,7 +390,8 @@ static void resolve(struct cat_rules *rules, struct cat_problems *problems, stru
 
 enum rp_status cat_rules_finish(struct cat_rules *rules, struct rp_buf *problems, struct rp_err *err)
 {
-    struct cat_problems told = {"", problems, 0};
+    struct cat_problems told = {.file = ""};
+    uint32_t mistakes;
     struct cat_category_def *def;
     bool nomem = false;
 
@@ -400,12 +402,12 @@ enum rp_status cat_rules_finish(struct cat_rules *rules, struct rp_buf *problems
         if (!rules->rules.at[i].info.through)
             resolve(rules, &told, &rules->rules.at[i]);
     told.file = "all rule files";
-    cat_problems_end(&told);
-    if (nomem || problems->failed)
+    mistakes = told.n;
+    if (!cat_problems_end(&told, problems) || nomem)
         return rp_fail_nomem(err);
-    if (told.n)
-        return rp_fail(err, RP_USAGE, "the rule files have %u mistake%s between them; correct %s, or leave a file out", told.n,
-                       told.n == 1 ? "" : "s", told.n == 1 ? "it" : "them");
+    if (mistakes)
+        return rp_fail(err, RP_USAGE, "the rule files have %u mistake%s between them; correct %s, or leave a file out", mistakes,
+                       mistakes == 1 ? "" : "s", mistakes == 1 ? "it" : "them");
     def = rp_vec_add(&rules->categories);
     if (!def)
         return rp_fail_nomem(err);

@@ -3,6 +3,7 @@
  * glob; and libyaml's marks count characters from 0 while escapes make a scalar's text shorter than its source. */
 #include "yaml_tree.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -22,21 +23,53 @@ struct builder {
 
 void cat_problem(struct cat_problems *problems, uint32_t line, uint32_t column, const char *format, ...)
 {
+    struct cat_problem *added;
     va_list args;
 
     if (problems->n++ >= RP_RULE_PROBLEMS_MAX)
         return;
-    rp_buf_printf(problems->out, "%s:%u:%u: ", problems->file, line, column);
+    added = rp_vec_add(&problems->all);
+    if (!added) {
+        problems->text.failed = true;
+        return;
+    }
+    *added = (struct cat_problem){problems->file, line, column, problems->text.length, 0};
     va_start(args, format);
-    rp_buf_vprintf(problems->out, format, args);
+    rp_buf_vprintf(&problems->text, format, args);
     va_end(args);
-    rp_buf_putc(problems->out, '\n');
+    added->length = problems->text.length - added->at;
 }
 
-void cat_problems_end(struct cat_problems *problems)
+/* By place within a file, as found between files. */
+static int by_place(const void *a, const void *b)
 {
+    const struct cat_problem *x = a, *y = b;
+
+    if (strcmp(x->file, y->file) == 0 && x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    if (strcmp(x->file, y->file) == 0 && x->column != y->column)
+        return x->column < y->column ? -1 : 1;
+    return strcmp(x->file, y->file) ? strcmp(x->file, y->file) : x->at < y->at ? -1 : x->at > y->at;
+}
+
+bool cat_problems_end(struct cat_problems *problems, struct rp_buf *out)
+{
+    bool good = !problems->text.failed;
+
+    if (problems->all.n)
+        qsort(problems->all.at, problems->all.n, sizeof *problems->all.at, by_place);
+    for (size_t i = 0; i < problems->all.n && good; i++) {
+        const struct cat_problem *p = &problems->all.at[i];
+
+        rp_buf_printf(out, "%s:%u:%u: ", p->file, p->line, p->column);
+        rp_buf_append(out, rp_buf_text(&problems->text) + p->at, p->length);
+        rp_buf_putc(out, '\n');
+    }
     if (problems->n > RP_RULE_PROBLEMS_MAX)
-        rp_buf_printf(problems->out, "%s: and %u more\n", problems->file, problems->n - RP_RULE_PROBLEMS_MAX);
+        rp_buf_printf(out, "%s: and %u more\n", problems->file, problems->n - RP_RULE_PROBLEMS_MAX);
+    rp_vec_release(&problems->all);
+    rp_buf_release(&problems->text);
+    return good && !out->failed;
 }
 
 static uint32_t from_zero(size_t n)

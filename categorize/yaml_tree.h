@@ -10,18 +10,26 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/status.h"
+#include "base/vec.h"
 
-/* Mistakes of one file, one a line as file:line:column: text. */
-struct cat_problems {
+struct cat_problem {
     const char *file;
-    struct rp_buf *out;
-    uint32_t n; /* those beyond RP_RULE_PROBLEMS_MAX are only counted */
+    uint32_t line, column;
+    size_t at, length; /* in cat_problems.text */
+};
+
+/* Mistakes, gathered as they are found and told in the order of the file. Zero-initialised but for `file` is empty; cat_problems_end releases. */
+struct cat_problems {
+    const char *file; /* of the next problem; must live until the end */
+    uint32_t n;       /* those beyond RP_RULE_PROBLEMS_MAX are only counted */
+    RP_VEC(struct cat_problem) all;
+    struct rp_buf text;
 };
 
 void cat_problem(struct cat_problems *problems, uint32_t line, uint32_t column, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The last line, when some were only counted. */
-void cat_problems_end(struct cat_problems *problems);
+/* Appends all to `out`, one a line as file:line:column: text (of one file in the order of the file), and releases. False: no memory. */
+bool cat_problems_end(struct cat_problems *problems, struct rp_buf *out);
 
 enum cat_node_kind { CAT_NODE_SCALAR, CAT_NODE_LIST, CAT_NODE_MAP, CAT_NODE_BAD /* told already: say nothing more of it */ };
 enum cat_node_style { CAT_STYLE_PLAIN, CAT_STYLE_SINGLE, CAT_STYLE_DOUBLE, CAT_STYLE_BLOCK };
