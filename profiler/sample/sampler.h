@@ -60,6 +60,7 @@ struct rp_sampler_options {
     uint32_t ring_pages;    /* data pages per CPU, a power of two; 0: the backend's default */
     bool cycles_wanted;     /* prefer the hardware cycle counter when there is one */
     bool enable_on_exec;    /* launch: start counting at the child's execve */
+    uint32_t max_events;    /* most perf events open at a time; 0: as many as open files allow */
 };
 
 /* What a run went through, for the report's quality line. Counters only grow. */
@@ -74,6 +75,8 @@ struct rp_sampler_stats {
     uint64_t vanished;         /* threads that ended between listing and opening */
     uint32_t threads_unsampled; /* threads left out for want of descriptors */
     bool system_wide;          /* per-CPU events filtered by process */
+    uint32_t ring_pages;       /* data pages per CPU in use */
+    uint64_t damaged;          /* records whose sizes contradict each other: 0 unless the kernel errs */
     char note[512];            /* what had to be done differently, one or more sentences; "" when nothing */
 };
 
@@ -81,7 +84,7 @@ struct rp_sampler;
 
 struct rp_sampler_ops {
     const char *name;
-    /* Begins sampling. Events are buffered from here on. */
+    /* Begins sampling. Events are buffered from here on: read maps and thread names after it, so that nothing falls in between. */
     enum rp_status (*start)(struct rp_sampler *s, struct rp_err *err);
     /* Hands over everything that is complete up to now, oldest first. Does not wait. `final`: take the rest too (after stop). */
     enum rp_status (*drain)(struct rp_sampler *s, bool final, rp_event_sink *sink, void *context, struct rp_err *err);
@@ -89,6 +92,8 @@ struct rp_sampler_ops {
     enum rp_status (*wait)(struct rp_sampler *s, int timeout_ms, bool *ended, struct rp_err *err);
     /* Ends sampling; the target runs on. drain(final) gives what is left. */
     void (*stop)(struct rp_sampler *s);
+    /* Switches sampling off and on in mid-run, at the cost of one system call per event; side records (MMAP, COMM …) pause too. NULL: cannot. */
+    enum rp_status (*toggle)(struct rp_sampler *s, bool on, struct rp_err *err);
     /* Tells the backend how many of the last stacks were cut, so that it may grow the copy. */
     enum rp_status (*feedback)(struct rp_sampler *s, uint64_t walked, uint64_t cut, struct rp_err *err);
     void (*stats)(const struct rp_sampler *s, struct rp_sampler_stats *stats);

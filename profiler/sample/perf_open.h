@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_event_open with the attributes rowprof uses, and what to leave out where the kernel or the user's rights lack it. */
+#ifndef RP_SAMPLE_PERF_OPEN_H
+#define RP_SAMPLE_PERF_OPEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sample/sampler.h"
+
+struct rp_perf_want {
+    enum rp_clock_source source;
+    uint32_t hz;
+    uint32_t stack_bytes;   /* a multiple of 8, up to RP_STACK_COPY_MAX */
+    bool kernel;            /* kernel samples and call chains */
+    bool inherit;           /* threads born later */
+    bool inherit_thread;    /* … but not processes (kernel 5.13) */
+    bool count_lost;        /* PERF_FORMAT_LOST (kernel 6.0) */
+    bool enable_on_exec;
+};
+
+/* Opens a disabled sampling event for thread `tid` (-1: every thread) on `cpu`. Descriptor or -errno. */
+int rp_perf_open_event(const struct rp_perf_want *want, int tid, int cpu);
+
+/* Opens one, leaving out what is refused one by one: the cycle counter, PERF_FORMAT_LOST, inherit_thread, the kernel. `want` is what worked; the
+ * result of the last try is returned. */
+int rp_perf_open_probe(struct rp_perf_want *want, int tid, int cpu);
+
+/* A ring owner on our own thread. */
+int rp_perf_open_owner(int cpu);
+
+/* The id that records carry. 0: cannot be had. */
+uint64_t rp_perf_event_id(int fd);
+/* Lost records of an event opened with count_lost; 0 otherwise. */
+uint64_t rp_perf_event_lost(int fd, bool count_lost);
+
+/* Nanoseconds between samples. */
+uint64_t rp_perf_period_ns(uint32_t hz);
+
+#endif

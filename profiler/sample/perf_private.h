@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by sample_perf.c (events out) and perf_set.c (which events are open) only. */
+#ifndef RP_SAMPLE_PERF_PRIVATE_H
+#define RP_SAMPLE_PERF_PRIVATE_H
+
+#include <poll.h>
+
+#include "base/vec.h"
+#include "sample/perf_open.h"
+#include "sample/perf_owner.h"
+#include "sample/perf_record.h"
+#include "sample/perf_ring.h"
+#include "sample/sampler.h"
+
+/* One open event: a thread on a CPU, or a whole CPU (tid -1). */
+struct rp_perf_event {
+    int fd;
+    int tid;
+    uint32_t ring;
+    uint64_t id;
+};
+
+struct rp_perf_events {
+    RP_VEC(struct rp_perf_event) at;
+};
+
+struct rp_perf_target {
+    uint32_t pid;
+    int pidfd; /* -1: the kernel has none; then the pid is asked for */
+    bool ended;
+};
+
+/* The next record of a ring, parsed and waiting for its turn. */
+struct rp_perf_pending {
+    bool there;
+    size_t size;
+    struct rp_perf_record record;
+};
+
+struct rp_perf_sampler {
+    struct rp_sampler base;
+    struct rp_sampler_options options; /* pids: in `targets` */
+    struct rp_perf_want want;
+    RP_VEC(struct rp_perf_target) targets;
+    RP_VEC(struct rp_perf_ring) rings;
+    struct rp_perf_pending *pending; /* one per ring */
+    struct pollfd *polls;            /* rings, then targets */
+    struct rp_perf_events events;
+    struct rp_perf_owners owners;
+    struct rp_sampler_stats stats;
+    uint64_t lost_records; /* by LOST records */
+    uint64_t lost_closed;  /* by PERF_FORMAT_LOST, of events that are closed */
+    uint64_t lost_open;    /* the same of those still open, as of the last look */
+    uint64_t walked, cut;  /* since the stack copy last grew */
+    bool may_grow;
+    bool running;
+};
+
+/* Opens rings and events for all targets, disabled. */
+enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err);
+
+/* Replaces all events by ones that copy `stack_bytes`. On failure the old ones go on; never an error but for want of memory. */
+enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes, struct rp_err *err);
+
+/* Switches counting on or off; false when some event would not. */
+bool rp_perf_set_enable(const struct rp_perf_events *events, bool on);
+
+/* Thread `tid` is covered by events `a` and `b`; closes its own of the two. Gives the one that stays, 0 when neither is its own. */
+uint64_t rp_perf_set_drop_own(struct rp_perf_sampler *s, uint32_t tid, uint64_t a, uint64_t b);
+
+/* Asks all open events for what they could not write. */
+void rp_perf_set_count_lost(struct rp_perf_sampler *s);
+void rp_perf_set_close(struct rp_perf_sampler *s, struct rp_perf_events *events);
+
+/* Adds a sentence to the note. */
+void rp_perf_note(struct rp_perf_sampler *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

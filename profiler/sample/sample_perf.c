@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* The perf_event backend: rings in, ordered events out.
+ *
+ * Every CPU writes its own ring in its own order; here they are merged by time. The traps: a record's time is taken before it becomes visible, so
+ * records younger than a short settling time are left for the next drain, or a late one would come out of order. Events point into the ring, so its
+ * room is given back only after the callback. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "sample/perf_private.h"
+
+enum {
+    STACK_BYTES = 16384, /* held all stacks of a Node process; 8 KiB lost 2 % */
+    STACK_BYTES_MIN = 512,
+    SETTLE_NS = 2000000,
+    GROW_MAX = 2,
+    GROW_WALKS = 200,
+    HZ_MAX = 100000,
+};
+
+static struct rp_perf_sampler *of(struct rp_sampler *base)
+{
+    return (struct rp_perf_sampler *)base;
+}
+
+void rp_perf_note(struct rp_perf_sampler *s, const char *format, ...)
+{
+    size_t used = strlen(s->stats.note);
+    va_list args;
+
+    if (used && used + 1 < sizeof s->stats.note)
+        s->stats.note[used++] = ' ';
+    va_start(args, format);
+    vsnprintf(s->stats.note + used, sizeof s->stats.note - used, format, args);
+    va_end(args);
+}
+
+static enum rp_status perf_start(struct rp_sampler *base, struct rp_err *err)
+{
+    struct rp_perf_sampler *s = of(base);
+    enum rp_status status = rp_perf_set_open(s, err);
+
+    if (status)
+        return status;
+    s->running = true;
+    if (!s->options.enable_on_exec && !rp_perf_set_enable(&s->events, true))
+        return rp_fail(err, RP_FAILED, "an event could not be switched on (%s); try again", strerror(errno));
+    return RP_OK;
+}
+
+static bool is_target(const struct rp_perf_sampler *s, uint32_t pid)
+{
+    for (size_t i = 0; i < s->targets.n; i++) {
+        if (s->targets.at[i].pid == pid)
+            return true;
+    }
+    return false;
+}
+
+/* Parses up to the next record that is an event; what only counts is counted on the way. */
+static void load(struct rp_perf_sampler *s, uint32_t r)
+{
+    struct rp_perf_ring *ring = &s->rings.at[r];
+    struct rp_perf_pending *next = &s->pending[r];
+    const void *bytes;
+
+    while (!next->there && (bytes = rp_perf_ring_next(ring, &next->size, &s->stats.damaged))) {
+        switch (rp_perf_record_parse(bytes, next->size, s->want.kernel, &next->record)) {
+        case RP_PERF_EVENT:
+            next->there = true;
+            continue;
+        case RP_PERF_LOST:
+            s->lost_records += next->record.lost;
+            rp_perf_owners_forget_all(&s->owners);
+            break;
+        case RP_PERF_THROTTLE:
+            s->stats.throttled++;
+            break;
+        case RP_PERF_DAMAGED:
+            s->stats.damaged++;
+            break;
+        case RP_PERF_IGNORED:
+            break;
+        }
+        rp_perf_ring_advance(ring, next->size);
+    }
+}
+
+/* Whether this record is the one that counts, or a second sight of the same moment. */
+static enum rp_perf_verdict judge(struct rp_perf_sampler *s, uint32_t r, const struct rp_perf_record *record)
+{
+    uint64_t other = 0, stays;
+    enum rp_perf_verdict verdict = rp_perf_owners_ask(&s->owners, r, record->by_tid, record->id, &other);
+
+    if (verdict == RP_PERF_TWICE && record->id >= s->owners.newest && other >= s->owners.newest) {
+        stays = rp_perf_set_drop_own(s, record->by_tid, record->id, other);
+        if (stays)
+            rp_perf_owners_set(&s->owners, r, record->by_tid, stays);
+    }
+    return verdict;
+}
+
+static void forget_if_another(struct rp_perf_sampler *s, const struct rp_event *event)
+{
+    if (event->kind == RP_EVENT_FORK || event->kind == RP_EVENT_EXIT || (event->kind == RP_EVENT_COMM && event->u.comm.exec))
+        rp_perf_owners_forget(&s->owners, (uint32_t)s->rings.n, event->tid);
+}
+
+static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_sink *sink, void *context, struct rp_err *err)
+{
+    struct rp_perf_record *record = &s->pending[r].record;
+
+    if (!is_target(s, record->event.pid))
+        return RP_OK;
+    switch (judge(s, r, record)) {
+    case RP_PERF_NOMEM:
+        return rp_fail_nomem(err);
+    case RP_PERF_TWICE:
+        return RP_OK;
+    case RP_PERF_TAKE:
+        break;
+    }
+    forget_if_another(s, &record->event);
+    if (record->event.kind == RP_EVENT_SAMPLE) {
+        record->event.u.sample.weight_ns = rp_perf_period_ns(s->options.hz);
+        s->stats.samples++;
+    }
+    return sink(context, &record->event, err);
+}
+
+/* The ring whose next record is oldest and older than `before`. */
+static bool oldest(const struct rp_perf_sampler *s, uint64_t before, uint32_t *ring)
+{
+    bool found = false;
+
+    for (uint32_t r = 0; r < s->rings.n; r++) {
+        if (s->pending[r].there && s->pending[r].record.event.time_ns < before) {
+            before = s->pending[r].record.event.time_ns;
+            *ring = r;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static enum rp_status perf_drain(struct rp_sampler *base, bool final, rp_event_sink *sink, void *context, struct rp_err *err)
+{
+    struct rp_perf_sampler *s = of(base);
+    uint64_t before = final ? UINT64_MAX : rp_now_ns() - SETTLE_NS;
+    enum rp_status status = RP_OK;
+    uint32_t r = 0;
+
+    for (uint32_t i = 0; i < s->rings.n; i++)
+        rp_perf_ring_refresh(&s->rings.at[i]);
+    for (uint32_t i = 0; i < s->rings.n; i++)
+        load(s, i);
+    while (!status && oldest(s, before, &r)) {
+        status = deliver(s, r, sink, context, err);
+        s->pending[r].there = false;
+        rp_perf_ring_advance(&s->rings.at[r], s->pending[r].size);
+        load(s, r);
+    }
+    return status;
+}
+
+/* Without pidfds a pid is asked for; a zombie answers like the living, so the end is seen late at worst. */
+static bool all_ended(struct rp_perf_sampler *s)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < s->targets.n; i++) {
+        struct rp_perf_target *t = &s->targets.at[i];
+
+        if (!t->ended && t->pidfd < 0 && kill((pid_t)t->pid, 0) != 0 && errno == ESRCH)
+            t->ended = true;
+        all = all && t->ended;
+    }
+    return all;
+}
+
+static enum rp_status perf_wait(struct rp_sampler *base, int timeout_ms, bool *ended, struct rp_err *err)
+{
+    struct rp_perf_sampler *s = of(base);
+    size_t n = 0;
+    int ready;
+
+    *ended = all_ended(s);
+    if (*ended)
+        return RP_OK;
+    for (size_t i = 0; i < s->rings.n; i++)
+        s->polls[n++] = (struct pollfd){s->rings.at[i].fd, POLLIN, 0};
+    for (size_t i = 0; i < s->targets.n; i++)
+        s->polls[n++] = (struct pollfd){s->targets.at[i].ended ? -1 : s->targets.at[i].pidfd, POLLIN, 0};
+    ready = poll(s->polls, n, timeout_ms);
+    if (ready < 0 && errno != EINTR)
+        return rp_fail(err, RP_FAILED, "waiting for samples failed: %s; try again", strerror(errno));
+    for (size_t i = 0; ready > 0 && i < s->targets.n; i++)
+        s->targets.at[i].ended = s->targets.at[i].ended || (s->polls[s->rings.n + i].revents & (POLLIN | POLLHUP)) != 0;
+    *ended = all_ended(s);
+    return RP_OK;
+}
+
+static void perf_stop(struct rp_sampler *base)
+{
+    struct rp_perf_sampler *s = of(base);
+
+    if (!s->running)
+        return;
+    (void)rp_perf_set_enable(&s->events, false);
+    rp_perf_set_count_lost(s);
+    s->running = false;
+}
+
+static enum rp_status perf_toggle(struct rp_sampler *base, bool on, struct rp_err *err)
+{
+    if (!rp_perf_set_enable(&of(base)->events, on))
+        return rp_fail(err, RP_FAILED, "an event could not be switched %s (%s); try again", on ? "on" : "off", strerror(errno));
+    return RP_OK;
+}
+
+static enum rp_status perf_feedback(struct rp_sampler *base, uint64_t walked, uint64_t cut, struct rp_err *err)
+{
+    struct rp_perf_sampler *s = of(base);
+    uint32_t larger;
+
+    s->walked += walked;
+    s->cut += cut;
+    if (!s->running || !s->may_grow || s->walked < GROW_WALKS)
+        return RP_OK;
+    if (s->cut * 100 <= s->walked) {
+        if (s->walked >= 10 * GROW_WALKS) /* stacks may deepen later: judge the recent past only */
+            s->walked = s->cut = 0;
+        return RP_OK;
+    }
+    larger = s->stats.stack_grown + 1 >= GROW_MAX || s->want.stack_bytes > RP_STACK_COPY_MAX / 2 ? RP_STACK_COPY_MAX : s->want.stack_bytes * 2;
+    s->walked = s->cut = 0;
+    s->may_grow = larger < RP_STACK_COPY_MAX;
+    return rp_perf_set_grow(s, larger, err);
+}
+
+static void perf_stats(const struct rp_sampler *base, struct rp_sampler_stats *stats)
+{
+    const struct rp_perf_sampler *s = (const struct rp_perf_sampler *)base;
+    uint64_t counted = s->lost_closed + s->lost_open;
+
+    *stats = s->stats;
+    /* Two counts of the same thing: records come with the next write only, the events' own count is not there on old kernels. */
+    stats->lost = counted > s->lost_records ? counted : s->lost_records;
+}
+
+static void perf_free(struct rp_sampler *base)
+{
+    struct rp_perf_sampler *s = of(base);
+
+    if (!s)
+        return;
+    rp_perf_set_close(s, &s->events);
+    for (size_t i = 0; i < s->rings.n; i++)
+        rp_perf_ring_close(&s->rings.at[i]);
+    rp_vec_release(&s->rings);
+    for (size_t i = 0; i < s->targets.n; i++) {
+        if (s->targets.at[i].pidfd >= 0)
+            close(s->targets.at[i].pidfd);
+    }
+    rp_vec_release(&s->targets);
+    rp_perf_owners_release(&s->owners);
+    rp_free(s->pending);
+    rp_free(s->polls);
+    rp_free(s);
+}
+
+static const struct rp_sampler_ops perf_ops = {
+    .name = "perf_event",
+    .start = perf_start,
+    .drain = perf_drain,
+    .wait = perf_wait,
+    .stop = perf_stop,
+    .toggle = perf_toggle,
+    .feedback = perf_feedback,
+    .stats = perf_stats,
+    .free = perf_free,
+};
+
+static enum rp_status add_target(struct rp_perf_sampler *s, uint32_t pid, struct rp_err *err)
+{
+    struct rp_perf_target *t = rp_vec_add(&s->targets);
+
+    if (!t)
+        return rp_fail_nomem(err);
+    *t = (struct rp_perf_target){.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
+    t->ended = t->pidfd < 0 && errno == ESRCH;
+    return RP_OK;
+}
+
+static void set_want(struct rp_perf_sampler *s)
+{
+    uint32_t stack = s->options.stack_bytes ? s->options.stack_bytes : (uint32_t)STACK_BYTES;
+
+    stack = stack < STACK_BYTES_MIN ? (uint32_t)STACK_BYTES_MIN : stack > RP_STACK_COPY_MAX ? RP_STACK_COPY_MAX : stack;
+    s->may_grow = stack < RP_STACK_COPY_MAX;
+    s->want = (struct rp_perf_want){
+        .source = s->options.cycles_wanted ? RP_SOURCE_CYCLES : RP_SOURCE_CPU_CLOCK,
+        .hz = s->options.hz,
+        .stack_bytes = (stack + 7) & ~7u,
+        .kernel = s->options.kernel,
+        .inherit = true,
+        .inherit_thread = true,
+        .count_lost = true,
+        .enable_on_exec = s->options.enable_on_exec,
+    };
+}
+
+enum rp_status rp_sampler_perf_new(const struct rp_sampler_options *options, struct rp_sampler **out, struct rp_err *err)
+{
+    struct rp_perf_sampler *s;
+    enum rp_status status = RP_OK;
+    bool any = false;
+
+    if (!options->npids || !options->hz || options->hz > HZ_MAX)
+        return rp_fail(err, RP_USAGE, "a sampling rate of %u per second on %zu processes is not possible; give a pid and 1 to %d", options->hz, options->npids, HZ_MAX);
+    s = rp_calloc(1, sizeof *s);
+    if (!s)
+        return rp_fail_nomem(err);
+    s->base.ops = &perf_ops;
+    s->options = *options;
+    s->options.pids = NULL;
+    set_want(s);
+    for (size_t i = 0; i < options->npids && !status; i++) {
+        status = add_target(s, options->pids[i], err);
+        any = any || (!status && !s->targets.at[i].ended);
+    }
+    if (!status && !any)
+        status = rp_fail(err, RP_NOPROC, "there is no process %u; `pidof NAME` or `pgrep -f WORD` finds pids", options->pids[0]);
+    if (status) {
+        perf_free(&s->base);
+        return status;
+    }
+    *out = &s->base;
+    return RP_OK;
+}
