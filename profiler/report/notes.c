@@ -27,15 +27,15 @@ static double percent(uint64_t a, uint64_t of)
 /* Takes over what `text` holds as a note of the name `id`; an empty text is no note. */
 static enum rp_status note(struct rp_report *r, const char *id, struct rp_buf *text, struct rp_err *err)
 {
-    struct rp_note *n;
+    struct rp_note *n = NULL;
 
-    if (text->failed || (text->length && !(n = rp_vec_add(&r->notes)))) {
+    if (!text->failed && text->length)
+        n = rp_vec_add(&r->notes);
+    if (!n) {
+        bool empty = !text->failed && !text->length;
+
         rp_buf_release(text);
-        return rp_fail_nomem(err);
-    }
-    if (!text->length) {
-        rp_buf_release(text);
-        return RP_OK;
+        return empty ? RP_OK : rp_fail_nomem(err);
     }
     *n = (struct rp_note){id, text->data};
     return RP_OK;
@@ -66,9 +66,8 @@ static enum rp_status note_lost(struct rp_report *r, struct rp_err *err)
 
     if (part(q->lost, q->samples + q->lost) > lost_worth) {
         count_of(&b, q->lost, "sample was", "samples were");
-        rp_buf_printf(&b, " lost (%.1f %%) because the buffers were full; shares are those of the samples kept. A lower --freq helps", percent(q->lost, q->samples + q->lost));
-        rp_buf_puts(&b, r->profile->run.kernel_visible ? ", and so does --no-kernel, or a larger limit of locked memory (ulimit -l)."
-                                                       : ", and so does a larger limit of locked memory (ulimit -l).");
+        rp_buf_printf(&b, " lost (%.1f %%) because the buffers were full; shares are those of the samples kept. A lower --freq helps, and so does a larger limit of"
+                          " locked memory (ulimit -l).", percent(q->lost, q->samples + q->lost));
     }
     return note(r, "lost", &b, err);
 }

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Help out of the tables, so that it cannot say what the parser does not do. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "report/style.h"
+
+enum { NAME_COLUMNS = 30, HELP_WIDTH = 100 };
+
+/* One row of a table in two columns. */
+static void put_row(struct rp_buf *out, const char *left, const char *right)
+{
+    size_t length = strlen(left);
+
+    rp_buf_puts(out, left);
+    if (length >= NAME_COLUMNS) {
+        rp_buf_putc(out, '\n');
+        length = 0;
+    }
+    rp_buf_fill(out, ' ', NAME_COLUMNS - (int)length);
+    rp_text_wrap(out, right, NAME_COLUMNS, NAME_COLUMNS, HELP_WIDTH);
+}
+
+static void put_option(struct rp_buf *out, const struct rp_option *option)
+{
+    struct rp_buf left = {0};
+
+    if (option->letter)
+        rp_buf_printf(&left, "  -%c, --%s", option->letter, option->name);
+    else
+        rp_buf_printf(&left, "      --%s", option->name);
+    if (option->argument)
+        rp_buf_printf(&left, " %s", option->argument);
+    put_row(out, rp_buf_text(&left), option->help);
+    out->failed |= left.failed;
+    rp_buf_release(&left);
+}
+
+static const char *shown(const struct rp_command *command, const char *blank)
+{
+    return *command->name ? blank : "";
+}
+
+void rp_help_command(const struct rp_command *command, struct rp_buf *out)
+{
+    rp_buf_printf(out, "usage: rowprof%s%s %s\n\n", shown(command, " "), command->name, command->usage);
+    if (*command->name)
+        rp_buf_printf(out, "%s\n", command->summary);
+    if (command->details)
+        rp_buf_printf(out, "%s", command->details);
+    for (size_t g = 0; command->groups[g]; g++) {
+        rp_buf_printf(out, "\n%s\n", command->groups[g]->title);
+        for (const struct rp_option *o = command->groups[g]->options; o->name; o++)
+            put_option(out, o);
+    }
+}
+
+static void put_overview(struct rp_buf *out)
+{
+    rp_buf_puts(out, "rowprof watches a process that runs SQLite and shows what a row costs, and whose cost it is.\n\n");
+    for (const struct rp_command *c = rp_commands; c->name; c++) {
+        struct rp_buf left = {0};
+
+        rp_buf_printf(&left, "  rowprof%s%s", shown(c, " "), *c->name ? c->name : " --pid PID");
+        put_row(out, rp_buf_text(&left), c->summary);
+        out->failed |= left.failed;
+        rp_buf_release(&left);
+    }
+    rp_buf_putc(out, '\n');
+    rp_help_command(&rp_commands[0], out);
+}
+
+static void put_exit_status(struct rp_buf *out)
+{
+    static const struct {
+        enum rp_status status;
+        int exit;
+        const char *text;
+    } table[] = {
+#define ROW(name, value, exit, text) {RP_##name, exit, text},
+        RP_STATUS_TABLE(ROW)
+#undef ROW
+    };
+
+    rp_buf_puts(out, "The exit status of rowprof:\n\n");
+    /* Several statuses share 1: they are told together. */
+    for (int exit = 0; exit <= 5; exit++) {
+        bool first = true;
+
+        for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+            if (table[i].exit != exit)
+                continue;
+            if (first)
+                rp_buf_printf(out, "  %d  %s\n", exit, table[i].text);
+            else
+                rp_buf_printf(out, "     or %s\n", table[i].text);
+            first = false;
+        }
+    }
+    rp_buf_puts(out, "\nA first Ctrl-C or TERM ends the recording and reports what was seen, with status 0; a second one ends rowprof.\n");
+}
+
+enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err)
+{
+    struct rp_buf out = {0};
+    const struct rp_command *command = NULL;
+    char topic[64] = "";
+    enum rp_status status = RP_OK;
+
+    if (args->operands.n > 2)
+        return rp_fail(err, RP_USAGE, "`rowprof help` takes one command or topic");
+    for (size_t i = 0; i < args->operands.n; i++) {
+        size_t used = strlen(topic);
+
+        snprintf(topic + used, sizeof topic - used, "%s%s", i ? " " : "", args->operands.at[i]);
+    }
+    command = *topic ? rp_command_find(topic) : NULL;
+    if (!*topic) {
+        put_overview(&out);
+    } else if (!strcmp(topic, "exit-status")) {
+        put_exit_status(&out);
+    } else if (!strcmp(topic, "rules")) {
+        rp_help_command(rp_command_find("rules check"), &out);
+        rp_buf_putc(&out, '\n');
+        rp_help_command(rp_command_find("rules explain"), &out);
+    } else if (command) {
+        rp_help_command(command, &out);
+    } else {
+        const char *near = rp_command_near(topic);
+
+        status = rp_fail(err, RP_USAGE, "there is no help on '%s'%s%s%s; `rowprof help` lists the commands", topic, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+    }
+    if (!status)
+        status = rp_print(&out, err);
+    rp_buf_release(&out);
+    return status;
+}

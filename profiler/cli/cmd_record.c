@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* `rowprof --pid`, `rowprof record` and `rowprof -- COMMAND`: one recording.
+ *
+ * The order is the point: whatever can be refused is refused before the target is touched (options, rules, the path to keep the profile), what was recorded
+ * is kept before it is shown, and a failure to keep it does not stop it from being shown. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/keep.h"
+#include "cli/launch.h"
+#include "cli/show.h"
+#include "cli/terminal.h"
+#include "fold/session.h"
+#include "report/emit.h"
+
+struct recording {
+    const struct rp_settings *settings;
+    struct rp_args *args;
+    const volatile sig_atomic_t *stop;
+    struct rp_launch launch;
+    uint32_t launched; /* pid to watch in launch mode */
+    struct rp_session *session;
+    struct rp_profile profile;
+    bool has_profile;
+};
+
+static enum rp_status check_usage(const struct rp_args *args, struct rp_err *err)
+{
+    const struct rp_settings *s = &args->settings;
+    int targets = (s->pids.n > 0) + (args->launch != NULL) + (s->from_snapshots != NULL);
+
+    if (args->launch && !args->launch[0])
+        return rp_fail(err, RP_USAGE, "behind -- stands the command to launch, but there is none");
+    if (!targets)
+        return rp_fail(err, RP_USAGE, "nothing to watch: give a process with --pid PID, or a command behind --");
+    if (targets > 1)
+        return rp_fail(err, RP_USAGE, "--pid, --from-snapshots and a command behind -- exclude each other; give one of them");
+    if ((s->ready || s->end_child) && !args->launch)
+        return rp_fail(err, RP_USAGE, "%s speaks of a command that rowprof launches; put it behind --, or leave the option out", s->ready ? "--ready" : "--end-child");
+    if (s->save_snapshots && s->from_snapshots)
+        return rp_fail(err, RP_USAGE, "--save-snapshots and --from-snapshots exclude each other");
+    if (s->force && !s->output)
+        return rp_fail(err, RP_USAGE, "--force is about the file of -o, but there is no -o");
+    return RP_OK;
+}
+
+static enum rp_status open_session(struct recording *r, struct rp_err *err)
+{
+    const struct rp_settings *s = r->settings;
+    struct rp_session_options options = {
+        .sampler = {.pids = r->args->launch ? &r->launched : s->pids.at,
+                    .npids = r->args->launch ? 1 : s->pids.n,
+                    .hz = s->hz,
+                    .kernel = true, /* --no-kernel is a way to look at it: counts stay */
+                    .enable_on_exec = r->args->launch && !s->ready},
+        .symbolizer = {.no_inlines = s->no_inlines, .debuginfod = s->debuginfod},
+        .save_snapshots = s->save_snapshots,
+        .from_snapshots = s->from_snapshots,
+    };
+    enum rp_status status = rp_session_new(&options, &r->session, err);
+
+    return status ? status : rp_session_start(r->session, err);
+}
+
+/* Launches the command and gets a session on it, in the order that each way of launching needs. */
+static enum rp_status open_launched(struct recording *r, struct rp_err *err)
+{
+    enum rp_status status = rp_launch_start(&r->launch, r->args->launch, r->settings->ready, err);
+
+    if (status)
+        return status;
+    if (r->settings->ready) {
+        status = rp_launch_go(&r->launch, err);
+        if (!status)
+            status = rp_launch_wait_ready(&r->launch, r->stop, &r->launched, err);
+        return status ? status : open_session(r, err);
+    }
+    r->launched = (uint32_t)r->launch.pid;
+    status = open_session(r, err);
+    return status ? status : rp_launch_go(&r->launch, err);
+}
+
+static void tell_run(const struct recording *r)
+{
+    struct rp_session_stats stats;
+
+    if (!r->settings->verbose || r->settings->quiet)
+        return;
+    rp_session_stats(r->session, &stats);
+    rp_message("first sample after %.1f ms; %" PRIu64 " frames of %" PRIu64 " stacks unwound in %.1f ms, %" PRIu64 " rows looked up, %" PRIu64 " evaluated the slow way, %" PRIu64
+               " frames by frame pointer",
+               (double)stats.first_sample_ns / 1e6, stats.unwind.frames, stats.unwind.walks, (double)stats.unwind_ns / 1e6, stats.unwind.rows_looked_up, stats.unwind.rows_slow,
+               stats.unwind.by_frame_pointer);
+    rp_message("%" PRIu64 " files parsed, %" PRIu64 " addresses named in %.1f ms while sampling; %.1f ms from the end of sampling to the profile", stats.symbolizer.files_parsed,
+               stats.symbolizer.addresses_resolved, (double)stats.symbolize_ns / 1e6, (double)stats.finish_ns / 1e6);
+}
+
+static enum rp_status record(struct recording *r, struct rp_err *err)
+{
+    struct rp_progress progress;
+    enum rp_status status = r->args->launch ? open_launched(r, err) : open_session(r, err);
+
+    if (status)
+        return status;
+    rp_progress_init(&progress, r->settings);
+    status = rp_session_run(r->session, (uint64_t)(r->settings->seconds * 1e9), r->stop, rp_progress_update, &progress, err);
+    rp_progress_clear(&progress);
+    if (!status)
+        status = rp_session_finish(r->session, &r->profile, err);
+    r->has_profile = !status || status == RP_NOTHING;
+    tell_run(r);
+    return status;
+}
+
+/* Keeps and shows what was recorded. The first failure is the outcome, the later steps are done all the same. */
+static enum rp_status keep_and_show(const struct recording *r, const struct cat_rules *rules, struct rp_err *err)
+{
+    const struct rp_settings *s = r->settings;
+    bool only_keep = s->output && *r->args->command->name;
+    enum rp_status kept = s->output ? rp_keep_save(&r->profile, s->output, s->force, err) : RP_OK, shown;
+    struct rp_err other;
+
+    if (only_keep && !kept) {
+        if (!s->quiet)
+            rp_message("the profile is in %s; `rowprof report %s` shows it", s->output, s->output);
+        return RP_OK;
+    }
+    shown = rp_show(s, rules, &r->profile, kept ? NULL : s->output, &other);
+    if (!kept && shown)
+        *err = other;
+    return kept ? kept : shown;
+}
+
+enum rp_status rp_cmd_record(struct rp_args *args, struct rp_err *err)
+{
+    struct recording r = {.settings = &args->settings, .args = args, .launch = {.gate = -1, .exec_error = -1, .ready = -1}};
+    struct cat_rules *rules = NULL;
+    struct rp_err nothing;
+    enum rp_status status = check_usage(args, err), recorded;
+
+    if (!status)
+        status = rp_rules_open(&args->settings, &rules, err);
+    if (!status)
+        status = rp_show_check(&args->settings, rules, err);
+    if (!status && args->settings.output)
+        status = rp_keep_check(args->settings.output, args->settings.force, err);
+    if (status)
+        goto done;
+    r.stop = rp_stop_install();
+    status = recorded = record(&r, err);
+    if (r.has_profile) {
+        nothing = *err;
+        status = keep_and_show(&r, rules, err);
+        if (!status && recorded) {
+            *err = nothing;
+            status = recorded;
+        }
+    }
+done:
+    rp_session_free(r.session);
+    rp_launch_finish(&r.launch, args->settings.end_child);
+    if (r.has_profile)
+        rp_profile_release(&r.profile);
+    cat_rules_free(rules);
+    return status;
+}

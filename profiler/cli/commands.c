@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of subcommands. */
+#include "cli/command.h"
+
+#include <string.h>
+
+const struct rp_command rp_commands[] = {
+    {
+        .name = "",
+        .usage = "--pid PID [options]  |  [options] -- COMMAND ...",
+        .summary = "watch a process and show what it spends its time on; keep nothing",
+        .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output, &rp_options_common},
+        .run = rp_cmd_record,
+    },
+    {
+        .name = "record",
+        .usage = "-o FILE --pid PID [options]  |  -o FILE [options] -- COMMAND ...",
+        .summary = "watch a process and keep the profile in a file",
+        .details = "Without -o the report is shown, as with the bare rowprof.\n",
+        .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output, &rp_options_common},
+        .run = rp_cmd_record,
+    },
+    {
+        .name = "report",
+        .usage = "FILE [options]",
+        .summary = "show a kept profile, with other rules, threads or forms as often as wanted",
+        .groups = {&rp_options_show, &rp_options_report, &rp_options_rules, &rp_options_output, &rp_options_common},
+        .run = rp_cmd_report,
+    },
+    {
+        .name = "rules check",
+        .usage = "FILE|DIR ... [options]",
+        .summary = "find errors in rule files, rules that can never win, and failing cases",
+        .details = "Errors are told as file:line:column. A NAME.cases beside NAME.yaml is run too. Exit status 2 after errors, 1 after\n"
+                   "other findings, 0 when there is nothing to say.\n",
+        .groups = {&rp_options_check, &rp_options_common},
+        .run = rp_cmd_rules_check,
+    },
+    {
+        .name = "rules explain",
+        .usage = "SYMBOL | \"LEAF < CALLER < ROOT\" [options]",
+        .summary = "tell which rule wins for a function or a stack, which lose, and why",
+        .details = "Frames are parted by < or ; and written as in *.cases: name, module!name, [k]name, with ` @ path` for the source file.\n",
+        .groups = {&rp_options_explain, &rp_options_rules, &rp_options_common},
+        .run = rp_cmd_rules_explain,
+    },
+    {
+        .name = "help",
+        .usage = "[COMMAND | exit-status]",
+        .summary = "show help on a command, or what the exit status means",
+        .groups = {&rp_options_common},
+        .run = rp_cmd_help,
+    },
+    {0},
+};
+
+const struct rp_command *rp_command_find(const char *name)
+{
+    for (const struct rp_command *c = rp_commands; c->name; c++) {
+        if (!strcmp(c->name, name))
+            return c;
+    }
+    return NULL;
+}
+
+const char *rp_command_near(const char *word)
+{
+    const char *best = NULL;
+    int nearest = 3;
+
+    for (const struct rp_command *c = rp_commands; c->name; c++) {
+        int distance = *c->name ? rp_word_distance(word, c->name) : 99;
+
+        if (distance < nearest) {
+            nearest = distance;
+            best = c->name;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* See launch.h.
+ *
+ * The trap is the child that outlives us. With --ready its stderr is a pipe, and if we were the ones who read it, the child would die of SIGPIPE on its first
+ * word after our end. So a relay of its own copies that pipe to our stderr for as long as anybody writes, and tells us the one line we wait for. */
+#include "cli/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/parse.h"
+
+enum { LINE_MAX_BYTES = 512, POLL_MS = 100, END_TRIES = 40, END_TRY_NS = 50000000 };
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+bool rp_ready_line(const char *line, size_t length, uint32_t *pid)
+{
+    struct rp_cursor c = rp_cursor_of(line, length);
+    uint64_t n;
+
+    if (length && line[length - 1] == '\r')
+        c.end--;
+    if (!rp_cursor_take(&c, "READY pid=") || !rp_cursor_u64(&c, &n) || n < 1 || n > INT32_MAX || (!rp_cursor_done(&c) && *c.at != ' '))
+        return false;
+    *pid = (uint32_t)n;
+    return true;
+}
+
+/* Copies `from` to stderr until its last writer is gone, and the first READY line to `to`. Runs in a process of its own. */
+static void relay(int from, int to)
+{
+    char piece[4096], line[LINE_MAX_BYTES];
+    size_t length = 0;
+    ssize_t got;
+
+    signal(SIGINT, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    while ((got = read(from, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR)) {
+        if (got < 0)
+            continue;
+        (void)rp_write_full(STDERR_FILENO, piece, (size_t)got);
+        for (ssize_t i = 0; i < got && to >= 0; i++) {
+            uint32_t pid;
+
+            if (piece[i] != '\n') {
+                if (length < sizeof line)
+                    line[length++] = piece[i];
+                continue;
+            }
+            if (rp_ready_line(line, length, &pid)) {
+                (void)rp_write_full(to, &pid, sizeof pid);
+                close_fd(&to);
+            }
+            length = 0;
+        }
+    }
+    _exit(0);
+}
+
+/* Only what the child needs stays open across execve: the rest is close-on-exec. */
+static void run_child(char **argv, int gate, int exec_error, int err_to)
+{
+    char go = 0;
+    int failed;
+
+    while (read(gate, &go, 1) < 0 && errno == EINTR)
+        continue;
+    /* The gate was closed without a word: rowprof gave up. */
+    if (go != 'g')
+        _exit(127);
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || (err_to >= 0 && (dup2(err_to, STDERR_FILENO) < 0 || dup2(err_to, STDOUT_FILENO) < 0))) {
+        failed = errno;
+    } else {
+        execvp(argv[0], argv);
+        failed = errno;
+    }
+    (void)rp_write_full(exec_error, &failed, sizeof failed);
+    _exit(127);
+}
+
+/* The relay is a grandchild, so that it is nobody's zombie. */
+static bool start_relay(int from, int to, const int *others, size_t n)
+{
+    pid_t between = fork();
+
+    if (between < 0)
+        return false;
+    if (!between) {
+        for (size_t i = 0; i < n; i++)
+            close(others[i]);
+        if (fork() == 0)
+            relay(from, to);
+        _exit(0);
+    }
+    return waitpid(between, NULL, 0) == between;
+}
+
+enum rp_status rp_launch_start(struct rp_launch *launch, char **argv, bool ready, struct rp_err *err)
+{
+    int gate[2] = {-1, -1}, error[2] = {-1, -1}, out[2] = {-1, -1}, told[2] = {-1, -1};
+    enum rp_status status = RP_OK;
+
+    *launch = (struct rp_launch){.gate = -1, .exec_error = -1, .ready = -1, .program = argv[0]};
+    if (pipe2(gate, O_CLOEXEC) || pipe2(error, O_CLOEXEC) || (ready && (pipe2(out, O_CLOEXEC) || pipe2(told, O_CLOEXEC)))) {
+        status = rp_fail(err, RP_FAILED, "cannot launch %s: no pipe: %s", argv[0], strerror(errno));
+        goto done;
+    }
+    launch->pid = fork();
+    if (launch->pid < 0) {
+        launch->pid = 0;
+        status = rp_fail(err, RP_FAILED, "cannot launch %s: fork: %s", argv[0], strerror(errno));
+        goto done;
+    }
+    if (!launch->pid) {
+        close(gate[1]);
+        run_child(argv, gate[0], error[1], out[1]);
+    }
+    if (ready && !start_relay(out[0], told[1], (int[]){gate[1], error[0], error[1], out[1], told[0]}, 5)) {
+        status = rp_fail(err, RP_FAILED, "cannot launch %s: fork: %s", argv[0], strerror(errno));
+        goto done;
+    }
+    launch->gate = gate[1];
+    launch->exec_error = error[0];
+    launch->ready = told[0];
+    gate[1] = error[0] = told[0] = -1;
+done:
+    for (size_t i = 0; i < 2; i++) {
+        close_fd(&gate[i]);
+        close_fd(&error[i]);
+        close_fd(&out[i]);
+        close_fd(&told[i]);
+    }
+    return status;
+}
+
+enum rp_status rp_launch_go(struct rp_launch *launch, struct rp_err *err)
+{
+    int failed = 0;
+    ssize_t got;
+
+    (void)rp_write_full(launch->gate, "g", 1);
+    close_fd(&launch->gate);
+    do {
+        got = read(launch->exec_error, &failed, sizeof failed);
+    } while (got < 0 && errno == EINTR);
+    close_fd(&launch->exec_error);
+    if (got != sizeof failed)
+        return RP_OK;
+    (void)waitpid(launch->pid, NULL, 0);
+    launch->pid = 0;
+    return rp_fail(err, failed == ENOENT ? RP_NOTFOUND : RP_FAILED, "cannot run %s: %s", launch->program,
+                   failed == ENOENT ? "there is no such program in $PATH or at this place" : strerror(failed));
+}
+
+/* True when the child ended; `how` is the sentence's end. */
+static bool child_ended(struct rp_launch *launch, char *how, size_t size)
+{
+    int status;
+
+    if (waitpid(launch->pid, &status, WNOHANG) != launch->pid)
+        return false;
+    if (WIFSIGNALED(status))
+        snprintf(how, size, "was ended by signal %d", WTERMSIG(status));
+    else
+        snprintf(how, size, "ended with status %d", WEXITSTATUS(status));
+    launch->pid = 0;
+    return true;
+}
+
+static bool read_ready(struct rp_launch *launch, int timeout_ms, uint32_t *pid)
+{
+    struct pollfd fd = {.fd = launch->ready, .events = POLLIN};
+
+    return poll(&fd, 1, timeout_ms) == 1 && (fd.revents & POLLIN) && read(launch->ready, pid, sizeof *pid) == sizeof *pid;
+}
+
+enum rp_status rp_launch_wait_ready(struct rp_launch *launch, const volatile sig_atomic_t *stop, uint32_t *pid, struct rp_err *err)
+{
+    char how[64];
+
+    while (!*stop) {
+        if (read_ready(launch, POLL_MS, pid))
+            return RP_OK;
+        if (launch->pid && child_ended(launch, how, sizeof how)) {
+            /* Its last words may still be on their way through the relay. */
+            if (read_ready(launch, POLL_MS, pid))
+                return rp_fail(err, RP_NOPROC, "%s %s right after it said READY", launch->program, how);
+            return rp_fail(err, RP_FAILED, "%s %s before it printed a line READY pid=N on its standard error; without --ready it is watched from its start",
+                           launch->program, how);
+        }
+    }
+    return rp_fail(err, RP_INTR, "interrupted before %s printed READY pid=N; nothing was recorded", launch->program);
+}
+
+static bool gone_within(pid_t pid)
+{
+    for (int i = 0; i < END_TRIES; i++) {
+        if (waitpid(pid, NULL, WNOHANG) != 0)
+            return true;
+        nanosleep(&(struct timespec){.tv_nsec = END_TRY_NS}, NULL);
+    }
+    return false;
+}
+
+void rp_launch_finish(struct rp_launch *launch, bool end_child)
+{
+    bool never_let_go = launch->gate >= 0;
+
+    close_fd(&launch->gate);
+    close_fd(&launch->exec_error);
+    close_fd(&launch->ready);
+    if (launch->pid && (never_let_go || end_child)) {
+        if (!never_let_go)
+            kill(launch->pid, SIGTERM);
+        if (!gone_within(launch->pid)) {
+            kill(launch->pid, SIGKILL);
+            (void)waitpid(launch->pid, NULL, 0);
+        }
+    }
+    launch->pid = 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Options as tables: what the parser reads, help prints, and tests/lint/docs.py holds against README.md. To add one: a row and its handler in options.c, a
+ * field in settings.h, a row in README.md. */
+#ifndef RP_CLI_OPTIONS_H
+#define RP_CLI_OPTIONS_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "cli/settings.h"
+
+struct rp_option {
+    const char *name;     /* long form without its dashes */
+    char letter;          /* short form; 0: none */
+    const char *argument; /* how its value is called in help; NULL: a switch */
+    const char *help;
+    /* `value` is NULL for a switch. RP_USAGE with what was expected. */
+    enum rp_status (*set)(struct rp_settings *settings, const char *value, struct rp_err *err);
+};
+
+/* Options that belong together, under one heading of the help. */
+struct rp_option_group {
+    const char *title;
+    const struct rp_option *options; /* ends with a row without a name */
+};
+
+extern const struct rp_option_group rp_options_record, rp_options_launch, rp_options_keep, rp_options_show, rp_options_report, rp_options_rules,
+    rp_options_check, rp_options_explain, rp_options_output, rp_options_common;
+
+#endif

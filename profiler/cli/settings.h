@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything a command line can say, with its defaults. Strings point into argv. */
+#ifndef RP_CLI_SETTINGS_H
+#define RP_CLI_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/view.h"
+#include "base/vec.h"
+#include "report/report.h"
+
+struct rp_emit_ops;
+
+enum rp_color_wish { RP_COLOR_AUTO, RP_COLOR_ALWAYS, RP_COLOR_NEVER };
+
+struct rp_settings {
+    /* what to watch and how */
+    RP_VEC(uint32_t) pids;
+    double seconds;
+    uint32_t hz;
+    bool ready, end_child;
+    bool no_inlines, debuginfod;
+    const char *save_snapshots, *from_snapshots;
+    /* what to keep */
+    const char *output;
+    bool force;
+    /* what to show */
+    const char *thread, *category, *profile;
+    enum rp_by by;
+    enum rp_tree_wish tree;
+    uint64_t min_samples;
+    bool callers, by_self, total, full_stacks, no_kernel, uncategorized, blocked;
+    /* rules */
+    RP_VEC(const char *) rules;
+    bool no_default_rules;
+    /* how to say it */
+    const struct rp_emit_ops *format;
+    enum rp_color_wish color;
+    uint64_t width;
+    bool width_given, quiet, verbose, help, version;
+};
+
+/* Zero and then the defaults. */
+void rp_settings_init(struct rp_settings *settings);
+void rp_settings_release(struct rp_settings *settings);
+
+#endif

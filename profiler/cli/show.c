@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* See show.h. Rules and names are checked before anything is recorded, so that a typing error costs no recording. */
+#include "cli/show.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "cli/command.h"
+#include "base/parse.h"
+#include "cli/terminal.h"
+#include "report/emit.h"
+
+static enum rp_status tell_problems(const struct rp_buf *problems, enum rp_status status, struct rp_err *err)
+{
+    const char *line, *text = rp_buf_text(problems);
+    struct rp_cursor c = rp_cursor_str(text);
+    size_t length, n = 0;
+
+    while (rp_cursor_line(&c, &line, &length)) {
+        rp_message("%.*s", (int)length, line);
+        n++;
+    }
+    return n ? rp_fail(err, status, "the rules have %zu error%s; nothing was done", n, n == 1 ? "" : "s") : status;
+}
+
+enum rp_status rp_rules_open(const struct rp_settings *settings, struct cat_rules **out, struct rp_err *err)
+{
+    struct cat_rules *rules = NULL;
+    struct rp_buf problems = {0};
+    enum rp_status status = cat_rules_new(&rules, err), first = RP_OK;
+
+    /* A bad file does not keep the others from being read: all errors are told at once. */
+    for (size_t i = 0; !status && i < settings->rules.n; i++) {
+        enum rp_status one = cat_rules_add_path(rules, settings->rules.at[i], &problems, err);
+
+        if (one && one != RP_USAGE)
+            status = one;
+        first = first ? first : one;
+    }
+    if (!status && !settings->no_default_rules)
+        status = cat_rules_add_shipped(rules, &problems, err);
+    if (!status && !first)
+        status = cat_rules_finish(rules, &problems, err);
+    status = status ? status : first;
+    if (status) {
+        status = problems.length ? tell_problems(&problems, status, err) : status;
+        cat_rules_free(rules);
+        rules = NULL;
+    }
+    rp_buf_release(&problems);
+    *out = rules;
+    return status;
+}
+
+/* 3: all of it, 2: all of it but for case, 1: a beginning, 0: not. */
+static int fits(const char *typed, const char *name)
+{
+    if (!strcmp(typed, name))
+        return 3;
+    if (!strcasecmp(typed, name))
+        return 2;
+    return !strncasecmp(typed, name, strlen(typed));
+}
+
+static enum rp_status fail_category(const struct cat_rules *rules, const char *name, int wanted, struct rp_err *err)
+{
+    struct rp_buf list = {0};
+    enum rp_status status;
+
+    for (uint32_t i = 0; i < cat_rules_ncategories(rules); i++) {
+        const struct cat_category *c = cat_rules_category(rules, i);
+
+        if (!wanted || fits(name, c->id) >= wanted || fits(name, c->name) >= wanted)
+            rp_buf_printf(&list, "%s%s", list.length ? ", " : "", wanted ? c->name : c->id);
+    }
+    status = rp_fail(err, RP_USAGE, wanted ? "--category %s fits several: %s" : "there is no category %s; there are %s", name, rp_buf_text(&list));
+    rp_buf_release(&list);
+    return status;
+}
+
+enum rp_status rp_category_find(const struct cat_rules *rules, const char *name, uint32_t *category, struct rp_err *err)
+{
+    int best = 0;
+    size_t equals = 0;
+
+    for (uint32_t i = 0; i < cat_rules_ncategories(rules); i++) {
+        const struct cat_category *c = cat_rules_category(rules, i);
+        int fit = fits(name, c->id) > fits(name, c->name) ? fits(name, c->id) : fits(name, c->name);
+
+        equals = fit > best ? 1 : equals + (fit && fit == best);
+        if (fit > best) {
+            best = fit;
+            *category = i;
+        }
+    }
+    if (equals == 1)
+        return RP_OK;
+    return fail_category(rules, name, best, err);
+}
+
+enum rp_status rp_show_check(const struct rp_settings *s, const struct cat_rules *rules, struct rp_err *err)
+{
+    uint32_t category;
+
+    if (s->category && s->tree == RP_TREE_NONE)
+        return rp_fail(err, RP_USAGE, "--category shows the tree of one category and --no-tree shows none; leave one of them out");
+    if (s->category && s->by != RP_BY_CATEGORY)
+        return rp_fail(err, RP_USAGE, "--category goes with rows by category; leave --by out");
+    return s->category ? rp_category_find(rules, s->category, &category, err) : RP_OK;
+}
+
+static void fill_options(const struct rp_settings *s, const char *file, struct rp_report_options *o)
+{
+    *o = (struct rp_report_options){
+        .by = s->by,
+        .tree = s->tree,
+        .category = RP_ALL_CATEGORIES,
+        .min_samples = s->min_samples,
+        .callers = s->callers,
+        .full_stacks = s->full_stacks,
+        .by_self = s->by_self,
+        .total = s->total,
+        .unclaimed = s->uncategorized,
+        .verbose = s->verbose,
+        .color = rp_wants_color(s),
+        .width = rp_wants_width(s),
+        .thread = s->thread,
+        .file = file,
+    };
+}
+
+enum rp_status rp_show(const struct rp_settings *settings, const struct cat_rules *rules, const struct rp_profile *profile, const char *file, struct rp_err *err)
+{
+    struct rp_filter filter = {settings->thread, settings->no_kernel};
+    struct rp_report_options options;
+    struct rp_report report = {0};
+    struct rp_view *view = NULL;
+    struct rp_buf out = {0};
+    enum rp_status status;
+
+    fill_options(settings, file, &options);
+    status = settings->category ? rp_category_find(rules, settings->category, &options.category, err) : RP_OK;
+    if (!status)
+        status = rp_view_new(profile, rules, &filter, &view, err);
+    if (!status)
+        status = rp_report_make(view, &options, settings->format, &report, err);
+    if (!status)
+        status = rp_report_write(&report, &out, err);
+    if (!status)
+        status = rp_print(&out, err);
+    rp_buf_release(&out);
+    rp_report_release(&report);
+    rp_view_free(view);
+    return status;
+}
