@@ -131,6 +131,11 @@ static bool compile_cfa(Dwarf_Frame *frame, struct rp_rule *rule)
     return compile_plt(ops, nops, rule);
 }
 
+bool rp_cfi_is_silence(int reg)
+{
+    return reg == RP_RBX;
+}
+
 enum where { AT_CFA, SAME, LOST, ODD };
 
 /* Where a register of the caller stands. */
@@ -142,7 +147,7 @@ static enum where compile_register(Dwarf_Frame *frame, int reg, int32_t *offset)
     if (dwarf_frame_register(frame, reg, mem, &ops, &nops))
         return ODD;
     if (nops == 0)
-        return ops ? LOST : SAME;
+        return ops && !rp_cfi_is_silence(reg) ? LOST : SAME;
     if (ops[0].atom != DW_OP_call_frame_cfa)
         return ODD;
     *offset = 0;

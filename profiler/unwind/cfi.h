@@ -80,6 +80,10 @@ extern const uint8_t rp_saved_dwarf[RP_SAVED_REGS];
 /* The rule of an address, with code flags when kind is NONE. NULL: no memory. Good until the next look-up. */
 const struct rp_rule *rp_cfi_rule(struct rp_unwinder *unwinder, uint32_t image, uint64_t addr);
 
+/* True for a register whose "undefined" by libdw means that the row says nothing of it, so it is unchanged. elfutils' defaults for x86-64 (0.188 and
+ * others) name rax as preserved where the ABI has rbx; the lazy-binding code of glibc has its CFA in rbx, so it matters. */
+bool rp_cfi_is_silence(int reg);
+
 /* Makes sure that the code flags are known. `rule` must come from this unwinder's last look-up. */
 unsigned rp_cfi_code_flags(struct rp_unwinder *unwinder, const struct rp_rule *rule);
 

@@ -123,7 +123,7 @@ static enum rp_expr_end slow_register(const struct rp_step *s, const struct rp_e
     if (dwarf_frame_register(row, (int)reg, mem, &ops, &nops))
         return RP_EXPR_BAD;
     if (nops == 0) {
-        *lost = ops != NULL || !(env->valid >> reg & 1);
+        *lost = (ops != NULL && !rp_cfi_is_silence((int)reg)) || !(env->valid >> reg & 1);
         *value = env->regs[reg];
         return RP_EXPR_VALUE;
     }
@@ -180,7 +180,7 @@ static enum rp_walk_end slow_step(struct rp_step *s, const struct rp_rule *rule,
     end = rp_expr_eval(&env, ops, nops, &cfa);
     if (end != RP_EXPR_ADDRESS && end != RP_EXPR_VALUE)
         return end_of(end);
-    if (!signal && cfa <= sp)
+    if (!signal && (cfa < sp || (cfa == sp && !s->exact))) /* equal: a leaf that holds its return address in a register */
         return RP_WALK_BAD_CFA;
     env.has_cfa = true;
     env.cfa = cfa;

@@ -219,6 +219,19 @@ bool unwind_tracee_run(struct unwind_tracee *t, unsigned us)
     return unwind_tracee_snapshot(t);
 }
 
+bool unwind_tracee_run_to_trap(struct unwind_tracee *t)
+{
+    int status;
+
+    t->based = false;
+    if (ptrace(PTRACE_CONT, t->pid, 0, 0) || waitpid(t->pid, &status, __WALL) != t->pid || !WIFSTOPPED(status)) {
+        t->ended = true;
+        return false;
+    }
+    unwind_tracee_remap(t);
+    return WSTOPSIG(status) == SIGTRAP && unwind_tracee_snapshot(t);
+}
+
 bool unwind_tracee_base(struct unwind_tracee *t)
 {
     struct rp_err err = {0};

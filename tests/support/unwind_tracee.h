@@ -53,6 +53,8 @@ bool unwind_tracee_snapshot(struct unwind_tracee *t);
 bool unwind_tracee_step(struct unwind_tracee *t);
 /* Lets it run for `us` microseconds, then a snapshot. */
 bool unwind_tracee_run(struct unwind_tracee *t, unsigned us);
+/* Forked only: lets it run up to its next `int3`, then a snapshot. False: it ended. */
+bool unwind_tracee_run_to_trap(struct unwind_tracee *t);
 /* Re-reads the mappings, as MMAP2 records would tell them. */
 void unwind_tracee_remap(struct unwind_tracee *t);
 
