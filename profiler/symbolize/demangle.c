@@ -180,12 +180,12 @@ static bool demangle_by_prefix(const char *mangled, size_t length, bool short_fo
     return mangled[1] == 'D' && demangle_d(mangled, short_form, out);
 }
 
-/* Length of a name without `@@VERSION`, `@VERSION`, `@plt`. */
+/* Length of a name without `@@VERSION`, `@VERSION`, `@plt`. Only symbols have those: in `JS:*f /app/@scope/file.js` it is part of a path. */
 static size_t without_version(const char *name, size_t length)
 {
-    const char *at = length > 1 ? memchr(name + 1, '@', length - 1) : NULL;
+    size_t plain = length ? 1 + strcspn(name + 1, "@ /:(<") : 0;
 
-    return at ? (size_t)(at - name) : length;
+    return plain < length && name[plain] == '@' ? plain : length;
 }
 
 /* Length of a name without what compilers append: `.constprop.0`, `.part.12`, `.cold` …, and a number that keeps local names apart. */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* See remedy.h. dpkg keeps one list of files per package, INFO/package.list or package:arch.list. The traps: the process may see /usr/lib/x where the list
+ * says /lib/x (merged /usr), and a file beside a packaged one need not be from a package at all, so whole lines are compared. */
+#include "symbolize/remedy.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "base/limits.h"
+
+static bool has_line(const char *text, size_t bytes, const char *line)
+{
+    size_t length = strlen(line);
+    const char *at = text, *end = text + bytes, *found;
+
+    while (at < end && (found = memmem(at, (size_t)(end - at), line, length))) {
+        if ((found == text || found[-1] == '\n') && (found + length == end || found[length] == '\n'))
+            return true;
+        at = found + 1;
+    }
+    return false;
+}
+
+static bool list_has(int dir, const char *list, const char *path)
+{
+    const char *other = strncmp(path, "/usr/", 5) == 0 ? path + 4 : NULL;
+    struct rp_buf text = {0};
+    struct rp_err err;
+    bool found = !rp_read_file_at(dir, list, RP_RULE_FILE_MAX, &text, &err) &&
+                 (has_line(rp_buf_text(&text), text.length, path) || (other && has_line(rp_buf_text(&text), text.length, other)));
+
+    rp_buf_release(&text);
+    return found;
+}
+
+static DIR *open_lists(uint32_t pid)
+{
+    char path[96];
+
+    if (pid)
+        snprintf(path, sizeof path, "/proc/%u/root/var/lib/dpkg/info", pid);
+    return opendir(pid ? path : "/var/lib/dpkg/info");
+}
+
+bool rp_remedy_find(uint32_t pid, const char *path, struct rp_buf *out)
+{
+    DIR *dir = open_lists(pid);
+    struct dirent *entry;
+    bool found = false;
+
+    while (dir && !found && (entry = readdir(dir))) {
+        size_t length = strlen(entry->d_name);
+
+        if (length <= 5 || strcmp(entry->d_name + length - 5, ".list") != 0 || !list_has(dirfd(dir), entry->d_name, path))
+            continue;
+        length = strcspn(entry->d_name, ":");
+        length = length == strlen(entry->d_name) ? length - 5 : length;
+        found = true;
+        /* The main archive carries debug symbols of the C library only; all others are in an archive that must be added first. */
+        if (length == 5 && memcmp(entry->d_name, "libc6", 5) == 0)
+            rp_buf_puts(out, "libc6-dbg");
+        else
+            rp_buf_printf(out, "%.*s-dbgsym (from the debug archive)", (int)length, entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return found && !out->failed;
+}
