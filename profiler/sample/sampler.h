@@ -35,6 +35,9 @@ struct rp_event {
         struct {
             uint64_t start, end, offset, dev, ino;
             const char *path;
+            bool offline;            /* replay: the process is not there; the file is known by its build-id (see rp_image_key) */
+            const uint8_t *build_id; /* replay only */
+            uint8_t build_id_bytes;
         } mmap;
         struct {
             const char *comm;

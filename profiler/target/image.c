@@ -197,11 +197,75 @@ static enum rp_status open_mapping(struct rp_image *image, const struct rp_image
     return RP_OK;
 }
 
+/* Whether the open file is what was saved: by build-id, or by inode when it has none. Saved images (no inode) are themselves. */
+static bool is_as_saved(const struct rp_image *image, const struct rp_image_key *key)
+{
+    struct stat st;
+
+    if (key->build_id_bytes)
+        return image->build_id_bytes == key->build_id_bytes && memcmp(image->build_id, key->build_id, key->build_id_bytes) == 0;
+    return !key->ino || (fstat(image->fd, &st) == 0 && st.st_ino == key->ino);
+}
+
+static enum rp_status open_saved(struct rp_image *image, const struct rp_image_key *key, struct rp_err *err)
+{
+    struct rp_buf text = {0};
+    enum rp_status status = RP_OK;
+
+    image->dev = key->dev;
+    image->ino = key->ino;
+    image->fd = rp_open_regular(image->path);
+    if (image->fd >= 0)
+        status = read_file(image, err);
+    if (status || (image->fd >= 0 && is_as_saved(image, key)))
+        return status;
+    rp_buf_printf(&text, "%s is %s here; names and unwind rows of it are missing", image->path, image->fd < 0 ? "not" : "of another build");
+    image->problem = text.failed ? NULL : rp_strndup(rp_buf_text(&text), text.length);
+    rp_buf_release(&text);
+    if (image->elf)
+        elf_end(image->elf);
+    image->elf = NULL;
+    image->nsegments = 0;
+    image->kind = RP_IMAGE_OTHER;
+    image->build_id_bytes = key->build_id_bytes;
+    if (key->build_id_bytes)
+        memcpy(image->build_id, key->build_id, key->build_id_bytes);
+    return image->problem ? RP_OK : rp_fail_nomem(err);
+}
+
+static enum rp_status get_offline(struct rp_images *images, const struct rp_image_key *key, uint32_t *id, struct rp_err *err)
+{
+    struct rp_image *image;
+    enum rp_status status;
+
+    if (starts_with(key->path, "//anon"))
+        return get_jit(images, key->pid, id, err);
+    for (size_t i = 0; i < images->at.n; i++) {
+        image = images->at.at[i];
+        if (image->ino == key->ino && image->dev == key->dev && strcmp(image->path, key->path) == 0) {
+            *id = image->id;
+            return RP_OK;
+        }
+    }
+    image = image_new(RP_IMAGE_ELF, key->path);
+    if (!image)
+        return rp_fail_nomem(err);
+    image->pid = key->pid;
+    status = key->build_id_bytes <= RP_BUILD_ID_MAX ? open_saved(image, key, err) : RP_OK;
+    if (status) {
+        image_free(image);
+        return status;
+    }
+    return table_add(images, image, id, err);
+}
+
 enum rp_status rp_images_get(struct rp_images *images, const struct rp_image_key *key, uint32_t *id, struct rp_err *err)
 {
     struct rp_image *image;
     enum rp_status status;
 
+    if (key->offline)
+        return get_offline(images, key, id, err);
     if (strcmp(key->path, "[vdso]") == 0)
         return get_vdso(images, key, id, err);
     if (is_anonymous(key))

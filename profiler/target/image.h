@@ -66,6 +66,9 @@ struct rp_image_key {
     uint64_t start, end, offset; /* the mapping, for map_files and memory */
     uint64_t dev, ino;           /* dev as made by makedev(major, minor) */
     const char *path;            /* as in /proc/PID/maps or MMAP2, "//anon", "[vdso]", "" … */
+    bool offline;                /* replay: `pid` is a mere number; the file is opened by path and must have the build-id given */
+    const uint8_t *build_id;     /* offline only */
+    uint8_t build_id_bytes;
 };
 
 /* Makes the table with the two fixed images. */
