@@ -66,7 +66,7 @@ enum rp_status rp_session_new(const struct rp_session_options *options, struct r
         s->fold.replay = options->from_snapshots != NULL;
     }
     if (!status && options->save_snapshots)
-        status = rp_snapshot_writer_new(options->save_snapshots, &s->images, &s->writer, err);
+        status = rp_snapshot_writer_new(options->save_snapshots, options->force, &s->images, &s->writer, err);
     if (status) {
         rp_session_free(s);
         return status;

@@ -25,6 +25,7 @@ struct rp_session_options {
     struct rp_sampler_options sampler;       /* pids, rate, kernel, enable_on_exec … */
     struct rp_symbolizer_options symbolizer; /* inlines, debuginfod */
     const char *save_snapshots; /* directory to make and fill, or NULL */
+    bool force;                 /* … even when it holds a snapshot already */
     const char *from_snapshots; /* replay these instead of watching a process, or NULL; `sampler.pids` is not read then */
 };
 
