@@ -258,6 +258,7 @@ class Profile:
         self.samples = self.quality["samples"]
         self.functions = self.data.get("functions", [])
         self.categories = {row["name"]: row for row in self.data.get("categories", [])}
+        self.notes = json.dumps(self.data.get("notes", []))
 
     def rows(self, name):
         """Functions of that name: exact, or a compiled regular expression searched in it."""
@@ -318,8 +319,14 @@ class Case(unittest.TestCase):
         self.assertEqual(run.status, 0, f"rowprof {' '.join(map(str, args))}:\n{run.stderr}\n{run.stdout[-2000:]}")
         return run
 
-    def profile(self, pid, *args, seconds=2, timeout=120):
-        """Profiles `pid` and returns the JSON; the run must succeed and have seen something."""
+    def profile(self, pid, *args, seconds=2, timeout=120, kernel=False):
+        """Profiles `pid` and returns the JSON; the run must succeed and have seen something.
+
+        Kernel frames are left out (their samples go to the user frame below), unless asked for: on a busy machine interrupts
+        take several percent of any program.
+        """
+        if not kernel:
+            args = ("--no-kernel", *args)
         run = self.rowprof_ok("--pid", pid, "--seconds", seconds, "--format", "json", *args, timeout=timeout)
         profile = Profile(run)
         self.assertGreater(profile.samples, 0)

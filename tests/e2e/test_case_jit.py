@@ -61,7 +61,7 @@ console.error('READY pid=' + process.pid);
         target = self.start_node("--perf-basic-prof", "--interpreted-frames-native-stack", script)
         self.addCleanup(self.write_map, target.pid, "")
         profile = self.profile(target.pid, "-t", "MainThread", seconds=4)
-        self.assertGreaterEqual(profile.total("main"), 0.9)
+        self.assertGreaterEqual(profile.total(re.compile(r"^node::Start\b")), 0.9)
         self.assertTrue(profile.rows(re.compile(r"steadyLoop")), sorted(profile.names())[:50])
         self.assertLess(profile.total("[jit]"), 0.1)
 

@@ -47,7 +47,7 @@ class CaseA15Lost(harness.Case):
         quality = json.loads(run.stdout_bytes)["quality"]
         self.assertGreater(quality["lost"], 0)
         if quality["lost"] > 0.01 * (quality["samples"] + quality["lost"]):
-            self.assertRegex(run.stderr, r"(?i)\blost\b.*--?\w", "the warning does not say which option helps")
+            self.assertRegex(json.dumps(json.loads(run.stdout_bytes)["notes"]), r"(?i)\blost\b.*--?\w", "the note does not say which option helps")
         self.assertTrue(target.alive())
 
 

@@ -27,7 +27,7 @@ class CProgram(Shares):
 
     def measure(self, *args):
         target = self.start_rowload("get", *args)
-        profile = self.profile(target.pid, seconds=3)
+        profile = self.profile(target.pid, seconds=3, kernel=True)
         target.stop()
         self.check_quality(profile, 0.999, 0.03)
         return profile
@@ -65,7 +65,7 @@ class CPython(Shares):
         for op in ("get", "all"):
             with self.subTest(op=op):
                 target = self.start("/usr/bin/python3", harness.READ_PY, "--op", op, "--limit", 20)
-                profile = self.profile(target.pid, seconds=3)
+                profile = self.profile(target.pid, seconds=3, kernel=True)
                 target.stop()
                 self.check_quality(profile, 0.99, 0.05)
                 self.assertGreater(profile.share(SQLITE), 0.1)
@@ -78,7 +78,7 @@ class Node(Shares):
 
     def measure(self, op, limit):
         target = self.start_node(harness.READ_MJS, "--op", op, "--limit", limit)
-        profile = self.profile(target.pid, "-t", "MainThread", seconds=5)
+        profile = self.profile(target.pid, "-t", "MainThread", seconds=5, kernel=True)
         target.stop()
         self.check_quality(profile, 0.99, 0.03)
         self.assertGreaterEqual(profile.share(MUTEX), 0.10)
