@@ -45,9 +45,9 @@ static const char *shown(const struct rp_command *command, const char *blank)
 
 void rp_help_command(const struct rp_command *command, struct rp_buf *out)
 {
-    rp_buf_printf(out, "usage: rowprof%s%s %s\n\n", shown(command, " "), command->name, command->usage);
+    rp_buf_printf(out, "usage: rowprof%s%s %s\n", shown(command, " "), command->name, command->usage);
     if (*command->name)
-        rp_buf_printf(out, "%s\n", command->summary);
+        rp_buf_printf(out, "\n%s\n", command->summary);
     if (command->details)
         rp_buf_printf(out, "%s", command->details);
     for (size_t g = 0; command->groups[g]; g++) {

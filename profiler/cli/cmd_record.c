@@ -40,8 +40,8 @@ static enum rp_status check_usage(const struct rp_args *args, struct rp_err *err
         return rp_fail(err, RP_USAGE, "%s speaks of a command that rowprof launches; put it behind --, or leave the option out", s->ready ? "--ready" : "--end-child");
     if (s->save_snapshots && s->from_snapshots)
         return rp_fail(err, RP_USAGE, "--save-snapshots and --from-snapshots exclude each other");
-    if (s->force && !s->output)
-        return rp_fail(err, RP_USAGE, "--force is about the file of -o, but there is no -o");
+    if (s->force && !s->output && !s->save_snapshots)
+        return rp_fail(err, RP_USAGE, "--force overwrites the file of -o or the folder of --save-snapshots, but there is neither");
     return RP_OK;
 }
 
@@ -56,6 +56,7 @@ static enum rp_status open_session(struct recording *r, struct rp_err *err)
                     .enable_on_exec = r->args->launch && !s->ready},
         .symbolizer = {.no_inlines = s->no_inlines, .debuginfod = s->debuginfod},
         .save_snapshots = s->save_snapshots,
+        .force = s->force,
         .from_snapshots = s->from_snapshots,
     };
     enum rp_status status = rp_session_new(&options, &r->session, err);

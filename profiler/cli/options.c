@@ -225,7 +225,7 @@ static const struct rp_option launch_options[] = {
 
 static const struct rp_option keep_options[] = {
     {"output", 'o', "FILE", "keep the profile in this file, for `rowprof report`", set_output},
-    {"force", 0, NULL, "overwrite the file", set_force},
+    {"force", 0, NULL, "overwrite the file, or the folder of --save-snapshots", set_force},
     {0},
 };
 

@@ -2,6 +2,7 @@
 /* The report as one reads it: who was watched and how well, what it cost, where. Wide numbers are grouped (9 130), shares that are not zero never read 0.0 %,
  * and what was not seen reads `< x %`. The trees are in text_tree.c. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,7 +109,7 @@ static void put_idle(const struct rp_quality *q, struct rp_buf *out)
         rp_text_count(out, q->idle_threads);
         rp_buf_printf(out, " idle thread%s dropped (%.1f s)", q->idle_threads == 1 ? "" : "s", q->idle_seconds);
     } else if (q->idle_seconds >= 0.05) {
-        rp_buf_printf(out, DOT "idle for %.1f s, not shown", q->idle_seconds);
+        rp_buf_printf(out, DOT "%.1f s off the CPU, not shown", q->idle_seconds);
     }
 }
 
@@ -162,7 +163,8 @@ static size_t count_columns(uint64_t largest)
 /* The four figures that every table begins with; `samples` 0 has an upper bound instead of a share. */
 static void put_figures(const struct rp_report *r, struct rp_buf *out, size_t columns, uint64_t samples, double share, double low, double high)
 {
-    char text[40], limit[32];
+    double limit, unit;
+    char text[40];
 
     right_count(out, samples, columns);
     if (samples) {
@@ -171,8 +173,10 @@ static void put_figures(const struct rp_report *r, struct rp_buf *out, size_t co
         put_half(out, low, high, 7);
         return;
     }
-    percent(limit, sizeof limit, r->categories.samples ? rp_wilson(0, (double)r->categories.samples, 1, 1.959963984540054).high : 1);
-    snprintf(text, sizeof text, "< %s", limit);
+    /* A bound is rounded up. */
+    limit = 100 * (r->categories.samples ? rp_wilson(0, (double)r->categories.samples, 1, 1.959963984540054).high : 1);
+    unit = limit < 1 ? 100 : 10;
+    snprintf(text, sizeof text, "< %.*f %%", limit < 1 ? 2 : 1, ceil(limit * unit) / unit);
     right(out, text, 9);
     rp_buf_fill(out, ' ', 7);
 }
@@ -195,15 +199,27 @@ static void put_total(struct rp_buf *out, uint64_t total, uint64_t of)
     char text[32];
 
     percent(text, sizeof text, of ? (double)total / (double)of : 0);
-    right(out, text, 9);
+    right(out, total ? text : "", 9);
 }
 
 static void put_dim_line(const struct rp_report *r, struct rp_buf *out, size_t column, const char *text)
 {
     rp_buf_fill(out, ' ', (int)column);
     rp_style_on(out, r->options.color, RP_STYLE_DIM);
-    rp_text_wrap(out, text, column, column + 2, r->options.width);
+    rp_text_wrap(out, text, column, column, r->options.width);
     rp_style_off(out, r->options.color);
+}
+
+/* One payer; its words stay on one line. */
+static void put_payer(const struct rp_report *r, const char *name, uint64_t samples, struct rp_buf *out)
+{
+    size_t from = out->length;
+
+    rp_text_fit(out, name, 60);
+    rp_buf_putc(out, ' ');
+    put_percent(out, (double)samples / (double)r->categories.samples);
+    for (size_t i = from; i < out->length; i++)
+        out->data[i] = out->data[i] == ' ' ? RP_TEXT_TIE : out->data[i];
 }
 
 static void put_payers(const struct rp_report *r, const struct rp_category_row *row, size_t column, struct rp_buf *out)
@@ -218,14 +234,12 @@ static void put_payers(const struct rp_report *r, const struct rp_category_row *
         if ((double)payer->samples < payer_worth * (double)row->samples)
             break;
         rp_buf_puts(&b, i ? ", " : "paid for by ");
-        rp_text_fit(&b, cat_rules_category(r->rules, payer->category)->name, 60);
-        rp_buf_puts(&b, " ");
-        put_percent(&b, (double)payer->samples / (double)r->categories.samples);
+        put_payer(r, cat_rules_category(r->rules, payer->category)->name, payer->samples, &b);
         told += payer->samples;
     }
     if (i && told < row->samples) {
-        rp_buf_puts(&b, ", others ");
-        put_percent(&b, (double)(row->samples - told) / (double)r->categories.samples);
+        rp_buf_puts(&b, ", ");
+        put_payer(r, "others", row->samples - told, &b);
     }
     if (b.length)
         put_dim_line(r, out, column, rp_buf_text(&b));
@@ -288,6 +302,21 @@ static void put_categories(const struct rp_report *r, struct rp_buf *out)
     }
 }
 
+static void put_function(const struct rp_report *r, const struct rp_function *f, size_t room, struct rp_buf *out)
+{
+    const char *module = rp_profile_text(r->profile, f->module);
+    size_t tail = f->how == RP_NAME_OFFSET || f->how == RP_NAME_MARK ? 0 : rp_text_columns(module, strlen(module)) + sizeof "  (in )" - 1;
+
+    rp_text_symbol(out, rp_profile_text(r->profile, f->name), room > tail + 10 ? room - tail : room, r->options.verbose);
+    if (!tail)
+        return;
+    rp_style_on(out, r->options.color, RP_STYLE_DIM);
+    rp_buf_puts(out, "  (in ");
+    rp_text_fit(out, module, 0);
+    rp_buf_putc(out, ')');
+    rp_style_off(out, r->options.color);
+}
+
 static void put_group_name(const struct rp_report *r, uint32_t key, size_t room, struct rp_buf *out)
 {
     const struct rp_profile *p = r->profile;
@@ -295,12 +324,7 @@ static void put_group_name(const struct rp_report *r, uint32_t key, size_t room,
     if (r->options.by == RP_BY_FUNCTION) {
         const struct rp_function *f = &p->functions.at[key];
 
-        rp_text_symbol(out, rp_profile_text(p, f->name), room > 40 ? room - 20 : room, r->options.verbose);
-        rp_style_on(out, r->options.color, RP_STYLE_DIM);
-        rp_buf_puts(out, "  (in ");
-        rp_text_fit(out, rp_profile_text(p, f->module), room ? 14 : 0);
-        rp_buf_putc(out, ')');
-        rp_style_off(out, r->options.color);
+        put_function(r, f, room, out);
     } else if (r->options.by == RP_BY_THREAD) {
         const struct rp_profile_thread *thread = &p->threads.at[key];
 
@@ -342,9 +366,11 @@ static void put_groups(const struct rp_report *r, struct rp_buf *out)
     size_t columns = count_columns(t->samples), names = columns + 19 + (total ? 9 : 0), i;
 
     put_table_head(r, out, columns, total, heads[r->options.by]);
-    for (i = 0; i < t->rows.n && t->rows.at[i].self >= r->options.min_samples && t->rows.at[i].self; i++) {
+    for (i = 0; i < t->rows.n; i++) {
         const struct rp_group_row *row = &t->rows.at[i];
 
+        if ((r->options.total ? row->total : row->self) < r->options.min_samples)
+            break;
         put_figures(r, out, columns, row->self, row->share, row->low, row->high);
         if (total)
             put_total(out, row->total, t->samples);
@@ -374,9 +400,9 @@ static void emit(const struct rp_report *r, struct rp_buf *out)
 
     put_header(r, out);
     put_quality(r, out);
-    if (r->options.by == RP_BY_CATEGORY)
+    if (r->quality.samples && r->options.by == RP_BY_CATEGORY)
         put_categories(r, out);
-    else
+    else if (r->quality.samples)
         put_groups(r, out);
     for (size_t i = 0; i < r->trees.n; i++) {
         rp_text_tree(r, &r->trees.at[i], out);

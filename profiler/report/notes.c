@@ -197,23 +197,27 @@ static const struct runtime runtimes[] = {
     {"", "start the runtime with its perf map switched on"},
 };
 
-static const char *jit_remedy(const struct rp_report *r)
+/* The program's base name: of the first word of its command line. */
+static const char *program_name(const struct rp_profile *p, const struct rp_profile_process *process)
 {
-    const char *remedy = NULL;
+    const char *command = rp_profile_text(p, process->command ? process->command : process->comm), *name = command;
 
-    for (size_t i = 0; i < r->profile->processes.n && !remedy; i++) {
-        struct rp_buf name = {0};
+    for (const char *at = command; *at && *at != ' '; at++)
+        name = *at == '/' ? at + 1 : name;
+    return name;
+}
 
-        rp_report_command(r, &r->profile->processes.at[i], &name);
-        for (size_t k = 0; !remedy && *runtimes[k].program; k++) {
-            const char *text = rp_buf_text(&name), *slash = strrchr(text, '/');
+static const char *jit_remedy(const struct rp_profile *p)
+{
+    const size_t last = sizeof runtimes / sizeof *runtimes - 1;
 
-            if (!strncmp(r->options.verbose && slash ? slash + 1 : text, runtimes[k].program, strlen(runtimes[k].program)))
-                remedy = runtimes[k].remedy;
+    for (size_t i = 0; i < p->processes.n; i++) {
+        for (size_t k = 0; k < last; k++) {
+            if (!strncmp(program_name(p, &p->processes.at[i]), runtimes[k].program, strlen(runtimes[k].program)))
+                return runtimes[k].remedy;
         }
-        rp_buf_release(&name);
     }
-    return remedy ? remedy : runtimes[sizeof runtimes / sizeof *runtimes - 1].remedy;
+    return runtimes[last].remedy;
 }
 
 static enum rp_status note_jit(struct rp_report *r, struct rp_err *err)
@@ -221,8 +225,8 @@ static enum rp_status note_jit(struct rp_report *r, struct rp_err *err)
     struct rp_buf b = {0};
 
     if (part(r->quality.jit_unnamed, r->quality.samples) >= jit_worth)
-        rp_buf_printf(&b, "%.1f %% of the samples run through generated code that has no names; to see them, %s.",
-                      percent(r->quality.jit_unnamed, r->quality.samples), jit_remedy(r));
+        rp_buf_printf(&b, "%.1f %% of the samples run through generated code without names; to name it, %s.",
+                      percent(r->quality.jit_unnamed, r->quality.samples), jit_remedy(r->profile));
     return note(r, "jit-unnamed", &b, err);
 }
 

@@ -113,6 +113,17 @@ static enum rp_status gather_trees(struct rp_report *report, struct rp_err *err)
     return status;
 }
 
+static int by_total_down(const void *a, const void *b)
+{
+    const struct rp_group_row *x = a, *y = b;
+
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    if (x->self != y->self)
+        return x->self < y->self ? 1 : -1;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
 static enum rp_status gather(struct rp_report *report, struct rp_err *err)
 {
     const struct rp_view *view = report->view;
@@ -124,6 +135,8 @@ static enum rp_status gather(struct rp_report *report, struct rp_err *err)
         return rp_view_unclaimed(view, &report->unclaimed, err);
     if (!status && report->options.by != RP_BY_CATEGORY)
         status = rp_view_groups(view, report->options.by, &report->groups, err);
+    if (!status && report->options.total && report->groups.rows.n)
+        qsort(report->groups.rows.at, report->groups.rows.n, sizeof *report->groups.rows.at, by_total_down);
     if (!status && report->format->wants_functions)
         status = rp_view_groups(view, RP_BY_FUNCTION, &report->functions, err);
     if (!status)

@@ -48,13 +48,29 @@ void rp_style_off(struct rp_buf *out, bool color)
         rp_buf_puts(out, "\x1b[0m");
 }
 
+/* Bytes of the next piece that is not broken. */
+static size_t word_length(const char *text)
+{
+    size_t length = strcspn(text, " ");
+
+    while (text[length] && text[length + 1] == '%')
+        length += 1 + strcspn(text + length + 1, " ");
+    return length;
+}
+
+static void put_word(struct rp_buf *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        rp_buf_putc(out, text[i] == RP_TEXT_TIE ? ' ' : text[i]);
+}
+
 void rp_text_wrap(struct rp_buf *out, const char *text, size_t column, size_t indent, size_t width)
 {
     size_t at = column;
 
     width = width ? width : DEFAULT_WIDTH;
     while (*text) {
-        size_t length = strcspn(text, " "), columns = rp_text_columns(text, length);
+        size_t length = word_length(text), columns = rp_text_columns(text, length);
 
         if (at > indent && at + (at > column) + columns > width) {
             rp_buf_putc(out, '\n');
@@ -65,7 +81,7 @@ void rp_text_wrap(struct rp_buf *out, const char *text, size_t column, size_t in
             rp_buf_putc(out, ' ');
             at++;
         }
-        rp_buf_append(out, text, length);
+        put_word(out, text, length);
         at += columns;
         text += length;
         text += strspn(text, " ");

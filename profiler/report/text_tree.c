@@ -5,7 +5,7 @@
  *       | 121 v8::String::NewFromUtf8(...)
  *       | : 88 v8::internal::Factory::InternalizeUtf8String(...)  [40 self]
  *
- * A guide stands below the last digit of the count it belongs to, so that the eye finds siblings. `(in module)` is told where the module changes, `[n self]`
+ * A guide stands below the last digit of the count it belongs to, so that the eye finds siblings. `(in module)` is told where the module changes (and the name does not hold it), `[n self]`
  * where a frame that has callees shown spends time of its own.
  *
  * The trap is depth: a recursion of 5 000 frames would be indented off every screen, and the sum of its indents is quadratic. Beyond MAX_DEPTH guides (less
@@ -19,7 +19,7 @@
 #include "report/style.h"
 #include "report/utf8.h"
 
-enum { MAX_DEPTH = 60, NARROWEST_NAME = 24 };
+enum { MAX_DEPTH = 60, NARROWEST_NAME = 16, TITLE_COLUMNS = 46 };
 
 static const char guides[] = "|:+!";
 
@@ -79,7 +79,7 @@ static void suffix(const struct painter *p, const struct rp_calltree_node *node,
         rp_text_fit(out, slash ? slash + 1 : file, 40);
         rp_buf_printf(out, ":%" PRIu32 ")", node->line);
     }
-    if (f->how != RP_NAME_MARK && (!parent || profile->functions.at[parent->function].module != f->module)) {
+    if (f->how != RP_NAME_MARK && f->how != RP_NAME_OFFSET && (!parent || profile->functions.at[parent->function].module != f->module)) {
         rp_buf_puts(out, "  (in ");
         rp_text_fit(out, rp_profile_text(profile, f->module), 40);
         rp_buf_putc(out, ')');
@@ -151,13 +151,15 @@ static void put_title(const struct painter *p)
         double share = r->categories.samples ? (double)shown->tree.samples / (double)r->categories.samples : 0;
 
         rp_style_color(p->out, r->options.color, category->color);
-        rp_text_fit(p->out, category->name, 0);
+        rp_text_fit(p->out, category->name, r->options.width > 2 * TITLE_COLUMNS ? r->options.width - TITLE_COLUMNS : r->options.width / 2);
         rp_style_off(p->out, r->options.color);
         rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
         rp_buf_printf(p->out, " (%.*f %%)", share > 0 && share < 0.00095 ? 2 : 1, 100 * share);
     }
     rp_style_off(p->out, r->options.color);
-    rp_buf_printf(p->out, ", at least %" PRIu64 " sample%s\n", shown->min_samples, shown->min_samples == 1 ? "" : "s");
+    if (!r->options.width || r->options.width > 2 * TITLE_COLUMNS)
+        rp_buf_printf(p->out, ", at least %" PRIu64 " sample%s", shown->min_samples, shown->min_samples == 1 ? "" : "s");
+    rp_buf_putc(p->out, '\n');
 }
 
 void rp_text_tree(const struct rp_report *report, const struct rp_report_tree *tree, struct rp_buf *out)

@@ -4,6 +4,7 @@
 #include "report/unclaimed.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/utf8.h"
@@ -75,7 +76,10 @@ static void put_rule(const struct rp_report *r, const struct rp_unclaimed *row, 
     const char *key = rp_unclaimed_pattern(r, row->function, &value);
 
     rp_buf_printf(out, "  # %6" PRIu64 "  %5.1f %%  ", row->samples, r->quality.samples ? 100 * (double)row->samples / (double)r->quality.samples : 0);
-    rp_text_symbol(out, rp_profile_text(p, p->functions.at[row->function].name), 0, r->options.verbose);
+    if (p->functions.at[row->function].how == RP_NAME_OFFSET)
+        rp_buf_puts(out, "code without names");
+    else
+        rp_text_symbol(out, rp_profile_text(p, p->functions.at[row->function].name), 0, r->options.verbose);
     rp_buf_puts(out, " (in ");
     rp_text_fit(out, rp_profile_text(p, p->functions.at[row->function].module), 0);
     rp_buf_puts(out, ")");
@@ -108,6 +112,17 @@ static bool has_rule_before(const struct rp_report *r, size_t at)
     return false;
 }
 
+static int heaviest_first(const void *a, const void *b)
+{
+    const struct rp_unclaimed *x = a, *y = b;
+
+    if (x->inherited != y->inherited)
+        return x->inherited ? 1 : -1;
+    if (x->samples != y->samples)
+        return x->samples < y->samples ? 1 : -1;
+    return x->function < y->function ? -1 : x->function > y->function;
+}
+
 /* The rows that are shown, with the samples each rule would claim. `*rules` counts those that stand uncommented. */
 static enum rp_status merge(const struct rp_report *r, struct rp_unclaimed_table *shown, size_t *rules)
 {
@@ -126,6 +141,8 @@ static enum rp_status merge(const struct rp_report *r, struct rp_unclaimed_table
         *added = row;
         *rules += !row.inherited;
     }
+    if (shown->rows.n)
+        qsort(shown->rows.at, shown->rows.n, sizeof *shown->rows.at, heaviest_first);
     return RP_OK;
 }
 
