@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "sample/snapshot.h"
+#include "target/image.h"
 
 enum rp_event_kind {
     RP_EVENT_SAMPLE, /* a running thread was seen */
@@ -48,6 +49,9 @@ struct rp_event {
         } fork;
     } u;
 };
+
+/* What an MMAP event says about its file, for rp_space_map and rp_images_get. Points into the event. */
+struct rp_image_key rp_event_image_key(const struct rp_event *event);
 
 /* Takes one event; a failure ends the drain and is passed on. */
 typedef enum rp_status rp_event_sink(void *context, const struct rp_event *event, struct rp_err *err);

@@ -155,16 +155,7 @@ enum rp_status rp_snapshot_writer_space(struct rp_snapshot_writer *w, const stru
 
 static enum rp_status write_mmap_event(struct rp_snapshot_writer *w, const struct rp_event *e, struct rp_err *err)
 {
-    struct rp_image_key key = {.pid = e->pid,
-                               .start = e->u.mmap.start,
-                               .end = e->u.mmap.end,
-                               .offset = e->u.mmap.offset,
-                               .dev = e->u.mmap.dev,
-                               .ino = e->u.mmap.ino,
-                               .path = e->u.mmap.path,
-                               .offline = e->u.mmap.offline,
-                               .build_id = e->u.mmap.build_id,
-                               .build_id_bytes = e->u.mmap.build_id_bytes};
+    struct rp_image_key key = rp_event_image_key(e);
     struct rp_mapping m = {key.start, key.end, key.offset, 0};
     enum rp_status status = rp_images_get(w->images, &key, &m.image, err);
 

@@ -130,7 +130,8 @@ enum rp_status rp_space_map(struct rp_space *space, struct rp_images *images, co
 
 static enum rp_status add_line(struct rp_space *space, struct rp_images *images, const struct rp_maps_line *line, struct rp_err *err)
 {
-    struct rp_image_key key = {space->pid, line->start, line->end, line->offset, line->dev, line->ino, NULL};
+    struct rp_image_key key = {
+        .pid = space->pid, .start = line->start, .end = line->end, .offset = line->offset, .dev = line->dev, .ino = line->ino};
     char *path = rp_strndup(line->path, line->path_length);
     enum rp_status status;
 

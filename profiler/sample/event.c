@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What all backends' events have in common. */
+#include "sample/sampler.h"
+
+struct rp_image_key rp_event_image_key(const struct rp_event *e)
+{
+    return (struct rp_image_key){
+        .pid = e->pid,
+        .start = e->u.mmap.start,
+        .end = e->u.mmap.end,
+        .offset = e->u.mmap.offset,
+        .dev = e->u.mmap.dev,
+        .ino = e->u.mmap.ino,
+        .path = e->u.mmap.path,
+        .offline = e->u.mmap.offline,
+        .build_id = e->u.mmap.build_id,
+        .build_id_bytes = e->u.mmap.build_id_bytes,
+    };
+}
