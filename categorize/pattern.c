@@ -172,16 +172,32 @@ static size_t char_bytes(const char *at, size_t left)
     return n;
 }
 
+/* Where a `*` whose rest begins at `body` may end: the next place that has the rest's first character; SIZE_MAX when there is none. */
+static size_t star_end(const char *body, const char *subject, size_t from, size_t length)
+{
+    const char *at;
+
+    if (*body == CAT_GLOB_ONE)
+        return from;
+    at = memchr(subject + from, *body, length - from);
+    return at ? (size_t)(at - subject) : SIZE_MAX;
+}
+
 bool cat_glob_match(const char *body, size_t body_length, const char *subject, size_t length)
 {
     size_t b = 0, s = 0, star = SIZE_MAX, star_s = 0;
 
+    /* Most names fail at their last character. */
+    if (body_length && (unsigned char)body[body_length - 1] > CAT_GLOB_ONE && (!length || body[body_length - 1] != subject[length - 1]))
+        return false;
     while (s < length) {
         if (b < body_length && body[b] == CAT_GLOB_ANY) {
             star = ++b;
-            star_s = s;
             if (b == body_length)
                 return true;
+            star_s = s = star_end(body + star, subject, s, length);
+            if (s == SIZE_MAX)
+                return false;
         } else if (b < body_length && body[b] == CAT_GLOB_ONE) {
             b++;
             s += char_bytes(subject + s, length - s);
@@ -190,8 +206,10 @@ bool cat_glob_match(const char *body, size_t body_length, const char *subject, s
             s++;
         } else if (star != SIZE_MAX) {
             star_s += char_bytes(subject + star_s, length - star_s);
+            star_s = s = star_end(body + star, subject, star_s, length);
+            if (s == SIZE_MAX)
+                return false;
             b = star;
-            s = star_s;
         } else {
             return false;
         }
