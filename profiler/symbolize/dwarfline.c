@@ -13,6 +13,7 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,8 +49,14 @@ struct unit {
     uint32_t entries; /* walked so far */
 };
 
+/* Bytes of a section that libdw hands out strings from. */
+struct bytes {
+    const char *start, *end;
+};
+
 struct rp_dwarf {
     Dwarf *dwarf;
+    RP_VEC(struct bytes) inline_strings; /* sections of entries: strings in them may run off the end */
     RP_VEC(struct unit) units;
     RP_VEC(struct unit_range) ranges; /* by start */
 };
@@ -93,10 +100,57 @@ static bool read_units(struct rp_dwarf *d)
     return rp_radix_sort(d->ranges.at, d->ranges.n, sizeof *d->ranges.at);
 }
 
+/* libdw does not see to it that the string tables end with a NUL, and takes the length of what it finds in them. False: they do not; or no memory (then
+ * *status says so). To be asked after dwarf_begin_elf, which unpacks compressed sections. */
+static bool strings_end(struct rp_dwarf *d, Elf *elf, enum rp_status *status, struct rp_err *err)
+{
+    Elf_Scn *section = NULL;
+    size_t names;
+
+    if (!elf || elf_getshdrstrndx(elf, &names))
+        return true;
+    while ((section = elf_nextscn(elf, section))) {
+        GElf_Shdr header;
+        const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        bool table = name && (strcmp(name, ".debug_str") == 0 || strcmp(name, ".debug_line_str") == 0 || strcmp(name, ".zdebug_str") == 0);
+        bool entries = name && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".debug_types") == 0 || strcmp(name, ".zdebug_info") == 0);
+        Elf_Data *data = table || entries ? elf_getdata(section, NULL) : NULL;
+        struct bytes *added;
+
+        if (!data || !data->d_buf || !data->d_size)
+            continue;
+        if (table && ((const char *)data->d_buf)[data->d_size - 1])
+            return false;
+        if (!entries)
+            continue;
+        added = rp_vec_add(&d->inline_strings);
+        if (!added) {
+            *status = rp_fail_nomem(err);
+            return false;
+        }
+        *added = (struct bytes){data->d_buf, (const char *)data->d_buf + data->d_size};
+    }
+    return true;
+}
+
+/* `text`, or NULL when it runs off the section it lies in. */
+static const char *checked(const struct rp_dwarf *d, const char *text)
+{
+    for (size_t i = 0; text && i < d->inline_strings.n; i++) {
+        const struct bytes *b = &d->inline_strings.at[i];
+
+        if (text >= b->start && text < b->end)
+            return memchr(text, '\0', (size_t)(b->end - text)) ? text : NULL;
+    }
+    return text;
+}
+
 enum rp_status rp_dwarf_new(Elf *elf, struct rp_dwarf **out, struct rp_err *err)
 {
     Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    enum rp_status status = RP_OK;
     struct rp_dwarf *d;
+    Dwarf *alternate;
 
     *out = NULL;
     if (!dwarf)
@@ -107,6 +161,11 @@ enum rp_status rp_dwarf_new(Elf *elf, struct rp_dwarf **out, struct rp_err *err)
         return rp_fail_nomem(err);
     }
     d->dwarf = dwarf;
+    alternate = dwarf_getalt(dwarf); /* what dwz moved out of several debug files */
+    if (!strings_end(d, elf, &status, err) || !strings_end(d, alternate ? dwarf_getelf(alternate) : NULL, &status, err)) {
+        rp_dwarf_free(d);
+        return status;
+    }
     if (!read_units(d)) {
         rp_dwarf_free(d);
         return rp_fail_nomem(err);
@@ -125,6 +184,7 @@ void rp_dwarf_free(struct rp_dwarf *dwarf)
     }
     rp_vec_release(&dwarf->units);
     rp_vec_release(&dwarf->ranges);
+    rp_vec_release(&dwarf->inline_strings);
     dwarf_end(dwarf->dwarf);
     rp_free(dwarf);
 }
@@ -262,13 +322,29 @@ static uint32_t row_at(const struct unit *unit, uint64_t addr)
     return i;
 }
 
-static const char *linkage_name(Dwarf_Die *die)
+static const char *linkage_name(const struct rp_dwarf *d, Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
 
     if (!dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) && !dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
         return NULL;
-    return dwarf_formstring(&attribute);
+    return checked(d, dwarf_formstring(&attribute));
+}
+
+/* The file that declares it. libdw's own function takes number 0 for "none", which in DWARF 5 is the unit's main file; and the number may belong to another
+ * unit than the entry, that of its abstract origin. */
+static const char *decl_file(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word number;
+    Dwarf_Files *files;
+    Dwarf_Die cu;
+    size_t nfiles;
+
+    if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) || dwarf_formudata(&attribute, &number) ||
+        !dwarf_cu_die(attribute.cu, &cu, NULL, NULL, NULL, NULL, NULL, NULL) || dwarf_getsrcfiles(&cu, &files, &nfiles) || number >= nfiles)
+        return NULL;
+    return dwarf_filesrc(files, number, NULL, NULL);
 }
 
 /* A frame without place yet. */
@@ -279,10 +355,10 @@ static struct rp_dwarf_frame frame_of(struct rp_dwarf *d, const struct scope *sc
 
     if (!dwarf_offdie(d->dwarf, scope->die, &die))
         return frame;
-    frame.name = linkage_name(&die);
+    frame.name = linkage_name(d, &die);
     if (!frame.name)
-        frame.name = dwarf_diename(&die);
-    frame.decl_file = dwarf_decl_file(&die);
+        frame.name = checked(d, dwarf_diename(&die));
+    frame.decl_file = decl_file(&die);
     return frame;
 }
 

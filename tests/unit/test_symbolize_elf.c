@@ -342,7 +342,7 @@ static void libc_without_debug_symbols(void **state)
     if (access(libc, R_OK))
         skip();
     c = rp_cursor_str(names_output(dir, "a=$(nm -D %s | awk '/ pthread_mutex_unlock@/ { print \"0x\" $1; exit }'); "
-                                        "objdump -d --start-address=$a --stop-address=$((a + 10)) %s | awk '$(NF-2) == \"jmp\" { print $(NF-1) }'",
+                                        "objdump -d --start-address=$a --stop-address=$((a + 10)) %s | awk 'NF > 3 && $(NF-2) == \"jmp\" { print $(NF-1) }'",
                                    libc, libc));
     if (!rp_cursor_hex(&c, &unlock))
         skip(); /* another libc, where it is no stub */
