@@ -106,24 +106,52 @@ static bool names_file(const char *path, const struct stat *file)
     return stat(path, &now) == 0 && now.st_ino == file->st_ino && now.st_dev == file->st_dev;
 }
 
-/* Whether the path no longer names the open file, neither as the target sees it nor as we do. Without the right to look, the kernel's own mark
- * decides. */
-static bool is_replaced(const struct rp_image *image, const struct rp_image_key *key, int fd, bool marked)
+/* Whether `path` names the open file, as the target sees it or as we do. 1 yes, 0 no, -1 we may not look. */
+static int path_names(const struct rp_image_key *key, const char *path, const struct stat *file)
 {
     struct rp_buf root = {0};
-    struct stat file, now;
-    bool replaced = marked;
+    struct stat now;
+    int answer = -1;
 
     rp_buf_printf(&root, "/proc/%u/root", key->pid);
-    if (root.failed || fstat(fd, &file) != 0 || stat(rp_buf_text(&root), &now) != 0)
-        goto done;
-    rp_buf_puts(&root, image->path);
-    replaced = !names_file(rp_buf_text(&root), &file) && !names_file(image->path, &file);
-    if (replaced && !marked && key->path) /* the file may really be called "x (deleted)" */
-        replaced = !names_file(key->path, &file);
-done:
+    if (!root.failed && stat(rp_buf_text(&root), &now) == 0) {
+        rp_buf_puts(&root, path);
+        answer = !root.failed && (names_file(rp_buf_text(&root), file) || names_file(path, file));
+    }
     rp_buf_release(&root);
-    return replaced;
+    return answer;
+}
+
+/* Sets `deleted`; without the right to look, the kernel's own mark decides. A file may also really be called "x (deleted)": then that is its
+ * path. */
+static enum rp_status judge_path(struct rp_image *image, const struct rp_image_key *key, bool marked, struct rp_err *err)
+{
+    struct stat file;
+    char *literal;
+
+    image->deleted = marked;
+    if (fstat(image->fd, &file) != 0)
+        return RP_OK;
+    if (marked && path_names(key, key->path, &file) == 1) {
+        literal = rp_strndup(key->path, strlen(key->path));
+        if (!literal)
+            return rp_fail_nomem(err);
+        rp_free(image->path);
+        image->path = literal;
+        image->deleted = false;
+        return RP_OK;
+    }
+    switch (path_names(key, image->path, &file)) {
+    case 0:
+        image->deleted = true;
+        break;
+    case 1:
+        image->deleted = false;
+        break;
+    default:
+        break;
+    }
+    return RP_OK;
 }
 
 static bool is_the_program(const char *exe, const char *path)
@@ -196,7 +224,5 @@ enum rp_status rp_image_open_file(struct rp_image *image, const struct rp_image_
         image->deleted = marked || other_file;
         return tell_problem(image, key, map_files_errno, other_file, err);
     }
-    if (key->pid)
-        image->deleted = is_replaced(image, key, image->fd, marked);
-    return RP_OK;
+    return key->pid ? judge_path(image, key, marked, err) : RP_OK;
 }
