@@ -113,12 +113,13 @@ class CaseA18EvilNames(JitCase):
     @READY_FOR
     def test_text_is_clean(self):
         target = self.start_evil()
-        for args in ((), ("--by", "function"), ("--category", "uncategorized")):
-            run = self.rowprof_ok("--pid", target.pid, "--seconds", 2, *args)
+        for args in (("--tree",), ("--callers", "--tree"), ("--by", "function", "--no-tree")):
+            run = self.rowprof_ok("--pid", target.pid, "--seconds", 2, "--no-kernel", *args)
             text = run.stdout_bytes.decode("utf-8")
             self.check_clean(text)
             self.assertLess(max(map(len, text.splitlines())), 6000)
-        self.assertIn("x;y z", text)
+            for begin in (EVIL[0], "x;y z", "tab", "escape", EVIL[4], "bad", "LLLLLLLL"):
+                self.assertIn(begin, text, args)
 
 
 class CaseA20Dialects(JitCase):

@@ -41,7 +41,7 @@ class CProgram(Shares):
         self.assertGreater(hundred.share(self.OBJECTS), one.share(self.OBJECTS))
         for profile in (one, hundred):
             for name in (SQLITE, MUTEX, MALLOC, self.OBJECTS):
-                self.assertGreater(profile.share(name), 0.03, name)
+                self.assertGreater(profile.share(name), 0.015, name)
 
     @READY_FOR
     def test_a_cost_that_is_switched_off_is_gone(self):

@@ -252,7 +252,8 @@ uint64_t rw_binding_get(struct get_state *state)
         rows = 1;
     }
     (void)sqlite3_reset(state->stmt);
-    rw_row_object_free(object);
+    if (object)
+        rw_row_object_free(object);
     return rows;
 }
 
@@ -271,7 +272,7 @@ uint64_t rw_binding_all(struct get_state *state)
         state->rows[rows++] = rw_binding_row(state, columns);
     }
     (void)sqlite3_reset(state->stmt);
-    for (uint64_t i = 0; i < rows; i++)
+    for (uint64_t i = 0; i < rows && !state->objects; i++)
         rw_row_object_free(state->rows[i]);
     return rows;
 }
