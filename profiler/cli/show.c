@@ -70,6 +70,8 @@ static enum rp_status fail_category(const struct cat_rules *rules, const char *n
     for (uint32_t i = 0; i < cat_rules_ncategories(rules); i++) {
         const struct cat_category *c = cat_rules_category(rules, i);
 
+        if (!wanted && c->kind != CAT_COST)
+            continue;
         if (!wanted || fits(name, c->id) >= wanted || fits(name, c->name) >= wanted)
             rp_buf_printf(&list, "%s%s", list.length ? ", " : "", wanted ? c->name : c->id);
     }

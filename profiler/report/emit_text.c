@@ -255,15 +255,17 @@ static void put_uncategorized_reasons(const struct rp_report *r, const struct rp
 
     if (!row->samples)
         return;
-    rp_text_count(&b, none);
-    rp_buf_puts(&b, " claimed by no rule");
+    if (none) {
+        rp_text_count(&b, none);
+        rp_buf_puts(&b, " claimed by no rule");
+    }
     if (t->uncategorized_through) {
-        rp_buf_puts(&b, ", ");
+        rp_buf_puts(&b, b.length ? ", " : "");
         rp_text_count(&b, t->uncategorized_through);
         rp_buf_puts(&b, " only in functions that pass the question on");
     }
     if (t->uncategorized_truncated) {
-        rp_buf_puts(&b, ", ");
+        rp_buf_puts(&b, b.length ? ", " : "");
         rp_text_count(&b, t->uncategorized_truncated);
         rp_buf_puts(&b, " in stacks that were cut");
     }
@@ -371,7 +373,12 @@ static void put_groups(const struct rp_report *r, struct rp_buf *out)
 
         if ((r->options.total ? row->total : row->self) < r->options.min_samples)
             break;
-        put_figures(r, out, columns, row->self, row->share, row->low, row->high);
+        if (row->self) {
+            put_figures(r, out, columns, row->self, row->share, row->low, row->high);
+        } else { /* it was seen, only not at the leaf */
+            right_count(out, 0, columns);
+            rp_buf_fill(out, ' ', 16);
+        }
         if (total)
             put_total(out, row->total, t->samples);
         rp_buf_puts(out, "   ");

@@ -95,6 +95,15 @@ static enum rp_status note_unsampled(struct rp_report *r, struct rp_err *err)
     return note(r, "threads-unsampled", &b, err);
 }
 
+static bool saw_kernel(const struct rp_profile *p)
+{
+    for (size_t i = 0; i < p->locations.n; i++) {
+        if (p->locations.at[i].flags & RP_LOCATION_KERNEL)
+            return true;
+    }
+    return p->run.kernel_visible || !strcmp(rp_profile_text(p, p->run.source), "replay");
+}
+
 /* Without kernel samples the clock still knows the whole CPU time, so the hidden part has a size. */
 static enum rp_status note_kernel(struct rp_report *r, struct rp_err *err)
 {
@@ -104,7 +113,7 @@ static enum rp_status note_kernel(struct rp_report *r, struct rp_err *err)
 
     for (size_t i = 0; i < p->threads.n; i++)
         cpu += (double)p->threads.at[i].cpu_ns / 1e9;
-    if (!p->run.kernel_visible && strcmp(rp_profile_text(p, p->run.source), "replay") != 0) {
+    if (!saw_kernel(p)) {
         rp_buf_puts(&b, "Time in the kernel is not visible with the present rights and is missing from the shares");
         if (!r->options.thread && cpu > 0 && 1 - seen / cpu >= hidden_worth)
             rp_buf_printf(&b, ": about %.0f %% of the %.1f s of CPU time", 100 * (1 - seen / cpu), cpu);

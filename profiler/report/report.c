@@ -124,6 +124,23 @@ static int by_total_down(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
+/* No rule can claim the mark that stands for the cut part of a stack; those samples are told in the head of the list. */
+static enum rp_status gather_unclaimed(struct rp_report *report, struct rp_err *err)
+{
+    enum rp_status status = rp_view_unclaimed(report->view, &report->unclaimed, err);
+    size_t kept = 0;
+
+    for (size_t i = 0; !status && i < report->unclaimed.rows.n; i++) {
+        struct rp_unclaimed row = report->unclaimed.rows.at[i];
+
+        if (report->profile->functions.at[row.function].how != RP_NAME_MARK)
+            report->unclaimed.rows.at[kept++] = row;
+    }
+    if (!status)
+        report->unclaimed.rows.n = kept;
+    return status;
+}
+
 static enum rp_status gather(struct rp_report *report, struct rp_err *err)
 {
     const struct rp_view *view = report->view;
@@ -132,7 +149,7 @@ static enum rp_status gather(struct rp_report *report, struct rp_err *err)
     if (!status)
         status = rp_view_categories(view, &report->categories, err);
     if (!status && report->options.unclaimed)
-        return rp_view_unclaimed(view, &report->unclaimed, err);
+        return gather_unclaimed(report, err);
     if (!status && report->options.by != RP_BY_CATEGORY)
         status = rp_view_groups(view, report->options.by, &report->groups, err);
     if (!status && report->options.total && report->groups.rows.n)

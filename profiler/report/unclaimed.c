@@ -154,8 +154,14 @@ static void put_head(const struct rp_report *r, struct rp_buf *out)
     rp_text_count(out, row ? row->samples : 0);
     rp_buf_puts(out, " of ");
     rp_text_count(out, r->categories.samples);
-    rp_buf_printf(out, " samples (%.1f %%). This is a rule file: keep the rules you want, name the category,\n"
-                       "# and read the profile with it: rowprof report --rules mine.yaml ", row ? 100 * row->share : 0);
+    rp_buf_printf(out, " samples (%.1f %%)", row ? 100 * row->share : 0);
+    if (r->categories.uncategorized_truncated) {
+        rp_buf_puts(out, ", ");
+        rp_text_count(out, r->categories.uncategorized_truncated);
+        rp_buf_puts(out, " of them because their stack was cut");
+    }
+    rp_buf_puts(out, ". This is a rule file: keep the rules you want, name the category,\n"
+                       "# and read the profile with it: rowprof report --rules mine.yaml ");
     rp_text_fit(out, r->options.file ? r->options.file : "FILE", 0);
     rp_buf_puts(out, "\ncategories:\n  - {id: mine, name: \"my own work\", kind: cost, color: orange}\n");
 }

@@ -1,0 +1,36 @@
+# What is refused, with which sentence and status; nothing of it reaches standard output.
+try() { rowprof "$@"; echo "= $? =" >&2; }
+try
+try --pid node
+try --pid 0
+try --seconds 0 --pid 1
+try --freq 1000000 --pid 1
+try --secnds 5 --pid 1
+try -p 1 -- true
+try --ready -p 1
+try --force -p 1
+try 1234
+try reprot x
+try report
+try report a b
+try report missing.rowprof
+try report --pid 3
+try rules
+try rules check
+try rules explain
+try help nothing
+try --from-snapshots d --save-snapshots e
+try --category nosuch -p 1
+try --category sqlite -p 1
+try --category V8 --no-tree -p 1
+try --pid 4194305 -d 0.1
+touch there.rowprof
+try -p $$ -d 0.1 -o there.rowprof
+try -p $$ -d 0.1 -o missing/there.rowprof
+try -p $$ -d 0.1 -o .
+mkfifo pipe; try -p $$ -d 0.1 --force -o pipe
+echo text >broken.rowprof
+try report broken.rowprof
+try -- /no/such/program
+try --ready -d 0.1 -- sh -c 'echo hello >&2; exit 3'
+echo done
