@@ -1,194 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* From the tree of a rule file to rules. Table-driven: each map has a table of its keys. The trap: a mistake must not hide the next one, so takers
- * report and go on, and the status is made of the count of problems at the end. */
-#include <stdarg.h>
+/* From the tree of a rule file to rules: one table of keys per map. The trap: a mistake must not hide the next one, so takers report and go on, and the
+ * status is made of the count of problems at the end. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "ruleset.h"
+#include "rule_keys.h"
 
-enum { ORDER_DEFAULT = 500, ORDER_MAX = 999, KEYS_MAX = 16 };
-
-struct load {
-    struct cat_rules *rules;
-    struct cat_file *file;
-    struct cat_problems *problems;
-    const char *text;
-    size_t length;
-    bool nomem;
-};
-
-typedef void take_fn(struct load *l, const struct cat_node *value, void *object);
-
-struct key {
-    const char *name;
-    take_fn *take;
-    bool required;
-};
-
-struct key_table {
-    const char *what; /* "a rule" */
-    const struct key *keys;
-    size_t n;
-};
-
-static void told(struct load *l, const struct cat_node *node, size_t offset, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void told(struct load *l, const struct cat_node *node, size_t offset, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    cat_problem(l->problems, node->line, offset ? cat_yaml_column(l->text, l->length, node, offset) : node->column, "%s", text);
-}
-
-static const char *kind_name(const struct cat_node *node)
-{
-    return node->kind == CAT_NODE_LIST ? "a list" : node->kind == CAT_NODE_MAP ? "a map" : "nothing";
-}
-
-/* True for a scalar with text; tells otherwise. */
-static bool is_text(struct load *l, const struct cat_node *node, const char *expected)
-{
-    if (node->kind == CAT_NODE_BAD)
-        return false;
-    if (node->kind == CAT_NODE_SCALAR && node->length)
-        return true;
-    if (node->kind == CAT_NODE_SCALAR && node->style != CAT_STYLE_PLAIN)
-        told(l, node, 0, "expected %s, found an empty string", expected);
-    else
-        told(l, node, 0, "expected %s, found %s", expected, kind_name(node));
-    return false;
-}
-
-static const char *keep(struct load *l, const struct cat_node *node)
-{
-    char *copy = rp_arena_strndup(&l->rules->arena, node->text, node->length);
-
-    if (!copy)
-        l->nomem = true;
-    return copy ? copy : "";
-}
-
-/* ---- maps ---- */
-
-static const struct key *find_key(const struct key_table *table, const char *name)
-{
-    for (size_t i = 0; i < table->n; i++)
-        if (strcmp(table->keys[i].name, name) == 0)
-            return &table->keys[i];
-    return NULL;
-}
-
-static void tell_unknown_key(struct load *l, const struct cat_node *key, const struct key_table *table)
-{
-    const char *names[KEYS_MAX];
-    const char *near;
-
-    for (size_t i = 0; i < table->n; i++)
-        names[i] = table->keys[i].name;
-    near = cat_nearest(key->text, names, table->n);
-    if (near) {
-        told(l, key, 0, "%s has no key `%.100s`; did you mean `%s`?", table->what, key->text, near);
-    } else {
-        char all[256] = "";
-        size_t used = 0;
-
-        for (size_t i = 0; i < table->n && used < sizeof all; i++)
-            used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
-        told(l, key, 0, "%s has no key `%.100s`; its keys are %s", table->what, key->text, all);
-    }
-}
-
-/* Gives each value to its key's taker, in the order of the file. Returns which keys of the table were there (bits). */
-static unsigned take_map(struct load *l, const struct cat_node *map, const struct key_table *table, void *object)
-{
-    unsigned seen = 0;
-
-    if (map->kind != CAT_NODE_MAP) {
-        if (map->kind != CAT_NODE_BAD)
-            told(l, map, 0, "expected %s as a map of keys, found %s", table->what, map->kind == CAT_NODE_SCALAR && map->length ? "text" : kind_name(map));
-        return ~0u;
-    }
-    for (const struct cat_node *key = map->first; key; key = key->next->next) {
-        const struct key *known;
-        unsigned bit;
-
-        if (!is_text(l, key, "a key"))
-            continue;
-        known = find_key(table, key->text);
-        if (!known) {
-            tell_unknown_key(l, key, table);
-            continue;
-        }
-        bit = 1u << (known - table->keys);
-        if (seen & bit)
-            told(l, key, 0, "the key `%s` stands twice in %s; merge them", known->name, table->what);
-        else
-            known->take(l, key->next, object);
-        seen |= bit;
-    }
-    for (size_t i = 0; i < table->n; i++)
-        if (table->keys[i].required && !(seen & 1u << i))
-            told(l, map, 0, "%s needs the key `%s`", table->what, table->keys[i].name);
-    return seen;
-}
-
-/* Calls `each` for the elements of a list, or for the value itself. */
-static void take_list(struct load *l, const struct cat_node *value, const char *expected, take_fn *each, void *object)
-{
-    if (value->kind == CAT_NODE_LIST && !value->n)
-        told(l, value, 0, "expected %s, found an empty list", expected);
-    if (value->kind != CAT_NODE_LIST) {
-        each(l, value, object);
-        return;
-    }
-    for (const struct cat_node *item = value->first; item; item = item->next)
-        each(l, item, object);
-}
-
-/* ---- words ---- */
-
-/* The position of the value among `words`; n when it is none, which is told. */
-static size_t take_word(struct load *l, const struct cat_node *value, const char *const *words, size_t n)
-{
-    char all[256] = "";
-    size_t used = 0;
-    const char *near;
-
-    for (size_t i = 0; i < n && used < sizeof all; i++)
-        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", !i ? "" : i + 1 == n ? " or " : ", ", words[i]);
-    if (!is_text(l, value, all))
-        return n;
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(words[i], value->text) == 0)
-            return i;
-    near = cat_nearest(value->text, words, n);
-    if (near)
-        told(l, value, 0, "expected %s, found `%.100s`; did you mean `%s`?", all, value->text, near);
-    else
-        told(l, value, 0, "expected %s, found `%.100s`", all, value->text);
-    return n;
-}
-
-static const char *take_id(struct load *l, const struct cat_node *value)
-{
-    size_t good;
-
-    if (!is_text(l, value, "an id"))
-        return NULL;
-    good = strspn(value->text, "abcdefghijklmnopqrstuvwxyz0123456789._-");
-    if (good != value->length) {
-        told(l, value, good, "an id is made of a-z, 0-9, `.`, `_` and `-`");
-        return NULL;
-    }
-    return keep(l, value);
-}
+enum { ORDER_DEFAULT = 500, ORDER_MAX = 999 };
 
 /* ---- patterns and contexts ---- */
 
@@ -197,7 +16,7 @@ struct pattern_list {
     enum cat_field field;
 };
 
-static void take_pattern(struct load *l, const struct cat_node *value, void *object)
+static void take_pattern(struct cat_load *l, const struct cat_node *value, void *object)
 {
     struct pattern_list *list = object;
     struct cat_pattern_fault fault;
@@ -206,11 +25,11 @@ static void take_pattern(struct load *l, const struct cat_node *value, void *obj
     struct rp_err err;
     enum rp_status status;
 
-    if (!is_text(l, value, "a pattern (text)"))
+    if (!cat_load_is_text(l, value, "a pattern (text)"))
         return;
     status = cat_pattern_compile(&l->rules->tools, &l->rules->arena, list->field, value->text, value->length, &pattern, &fault, &err);
     if (status == RP_USAGE) {
-        told(l, value, fault.offset, "%s", fault.text);
+        cat_load_told(l, value, fault.offset, "%s", fault.text);
         return;
     }
     kept = status ? NULL : rp_vec_add(&l->rules->patterns);
@@ -223,7 +42,7 @@ static void take_pattern(struct load *l, const struct cat_node *value, void *obj
     list->span->n++;
 }
 
-static void take_patterns(struct load *l, const struct cat_node *value, struct cat_span *span, enum cat_field field)
+static void take_patterns(struct cat_load *l, const struct cat_node *value, struct cat_span *span, enum cat_field field)
 {
     static const char *const bracketed[] = {"kernel", "jit", "vdso", "vsyscall", "anon", "heap", "stack"};
     struct pattern_list list = {span, field};
@@ -234,29 +53,29 @@ static void take_patterns(struct load *l, const struct cat_node *value, struct c
         value->first->style == CAT_STYLE_PLAIN)
         for (size_t i = 0; i < sizeof bracketed / sizeof *bracketed; i++)
             if (strcmp(value->first->text, bracketed[i]) == 0)
-                told(l, value, 0, "an unquoted [%s] is a YAML list; quote it: \"[%s]\"", bracketed[i], bracketed[i]);
-    take_list(l, value, "patterns", take_pattern, &list);
+                cat_load_told(l, value, 0, "an unquoted [%s] is a YAML list; quote it: \"[%s]\"", bracketed[i], bracketed[i]);
+    cat_load_list(l, value, "patterns", take_pattern, &list);
 }
 
-static void take_test_symbol(struct load *l, const struct cat_node *value, void *object)
+static void take_test_symbol(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_patterns(l, value, &((struct cat_frame_test *)object)->field[CAT_SYMBOL], CAT_SYMBOL);
 }
 
-static void take_test_module(struct load *l, const struct cat_node *value, void *object)
+static void take_test_module(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_patterns(l, value, &((struct cat_frame_test *)object)->field[CAT_MODULE], CAT_MODULE);
 }
 
-static void take_test_file(struct load *l, const struct cat_node *value, void *object)
+static void take_test_file(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_patterns(l, value, &((struct cat_frame_test *)object)->field[CAT_FILE], CAT_FILE);
 }
 
-static const struct key context_keys[] = {{"symbol", take_test_symbol, false}, {"module", take_test_module, false}, {"file", take_test_file, false}};
-static const struct key_table context_table = {"a context", context_keys, sizeof context_keys / sizeof *context_keys};
+static const struct cat_key context_keys[] = {{"symbol", take_test_symbol, false}, {"module", take_test_module, false}, {"file", take_test_file, false}};
+static const struct cat_key_table context_table = {"a context", context_keys, sizeof context_keys / sizeof *context_keys};
 
-static void take_context(struct load *l, const struct cat_node *value, void *object)
+static void take_context(struct cat_load *l, const struct cat_node *value, void *object)
 {
     struct cat_span *span = object;
     struct cat_frame_test test = {0};
@@ -264,12 +83,12 @@ static void take_context(struct load *l, const struct cat_node *value, void *obj
 
     if (value->kind == CAT_NODE_MAP) {
         if (!value->n)
-            told(l, value, 0, "a context needs one of the keys symbol, module, file");
-        take_map(l, value, &context_table, &test);
+            cat_load_told(l, value, 0, "a context needs one of the keys symbol, module, file");
+        cat_load_map(l, value, &context_table, &test);
     } else if (value->kind == CAT_NODE_SCALAR) {
         take_patterns(l, value, &test.field[CAT_SYMBOL], CAT_SYMBOL);
     } else if (value->kind != CAT_NODE_BAD) {
-        told(l, value, 0, "expected a pattern or a map of symbol, module, file, found %s", kind_name(value));
+        cat_load_told(l, value, 0, "expected a pattern or a map of symbol, module, file, found %s", cat_load_kind(value));
     }
     kept = rp_vec_add(&l->rules->contexts);
     if (!kept) {
@@ -280,82 +99,82 @@ static void take_context(struct load *l, const struct cat_node *value, void *obj
     span->n++;
 }
 
-static void take_contexts(struct load *l, const struct cat_node *value, struct cat_span *span)
+static void take_contexts(struct cat_load *l, const struct cat_node *value, struct cat_span *span)
 {
     span->first = (uint32_t)l->rules->contexts.n;
-    take_list(l, value, "contexts", take_context, span);
+    cat_load_list(l, value, "contexts", take_context, span);
 }
 
 /* ---- categories ---- */
 
-static void take_category_id(struct load *l, const struct cat_node *value, void *object)
+static void take_category_id(struct cat_load *l, const struct cat_node *value, void *object)
 {
     struct cat_category_def *def = object;
 
-    def->category.id = take_id(l, value);
+    def->category.id = cat_load_id(l, value);
     def->line = value->line;
     def->column = value->column;
     if (def->category.id && strcmp(def->category.id, "uncategorized") == 0)
-        told(l, value, 0, "the category `uncategorized` is built in; choose another id");
+        cat_load_told(l, value, 0, "the category `uncategorized` is built in; choose another id");
 }
 
-static void take_category_name(struct load *l, const struct cat_node *value, void *object)
+static void take_category_name(struct cat_load *l, const struct cat_node *value, void *object)
 {
-    if (!is_text(l, value, "a name"))
+    if (!cat_load_is_text(l, value, "a name"))
         return;
-    ((struct cat_category_def *)object)->category.name = keep(l, value);
+    ((struct cat_category_def *)object)->category.name = cat_load_keep(l, value);
     if (strcmp(value->text, "uncategorized") == 0)
-        told(l, value, 0, "the category `uncategorized` is built in; choose another name");
+        cat_load_told(l, value, 0, "the category `uncategorized` is built in; choose another name");
 }
 
-static void take_category_kind(struct load *l, const struct cat_node *value, void *object)
+static void take_category_kind(struct cat_load *l, const struct cat_node *value, void *object)
 {
     static const char *const words[] = {[CAT_COST] = "cost", [CAT_WAIT] = "wait", [CAT_IDLE] = "idle"};
-    size_t at = take_word(l, value, words, 3);
+    size_t at = cat_load_word(l, value, words, 3);
 
     if (at < 3)
         ((struct cat_category_def *)object)->category.kind = (enum cat_kind)at;
 }
 
-static void take_category_color(struct load *l, const struct cat_node *value, void *object)
+static void take_category_color(struct cat_load *l, const struct cat_node *value, void *object)
 {
     static const char *const words[] = {"red", "orange", "yellow", "green", "aqua", "blue", "purple", "pink", "brown", "gray"};
     struct cat_category_def *def = object;
 
     if (value->kind == CAT_NODE_SCALAR && value->text[0] == '#') {
         if (value->length != 7 || strspn(value->text + 1, "0123456789abcdefABCDEF") != 6) {
-            told(l, value, 0, "expected a color as \"#rrggbb\", found `%.100s`", value->text);
+            cat_load_told(l, value, 0, "expected a color as \"#rrggbb\", found `%.100s`", value->text);
             return;
         }
-    } else if (take_word(l, value, words, 10) == 10) {
+    } else if (cat_load_word(l, value, words, 10) == 10) {
         return;
     }
-    def->category.color = keep(l, value);
+    def->category.color = cat_load_keep(l, value);
 }
 
-static void take_category_payers(struct load *l, const struct cat_node *value, void *object)
+static void take_category_payers(struct cat_load *l, const struct cat_node *value, void *object)
 {
     static const char *const words[] = {"false", "true"};
-    size_t at = take_word(l, value, words, 2);
+    size_t at = cat_load_word(l, value, words, 2);
 
     ((struct cat_category_def *)object)->category.shows_payers = at == 1;
 }
 
-static const struct key category_keys[] = {{"id", take_category_id, true},
+static const struct cat_key category_keys[] = {{"id", take_category_id, true},
                                            {"name", take_category_name, true},
                                            {"kind", take_category_kind, true},
                                            {"color", take_category_color, false},
                                            {"payers", take_category_payers, false}};
-static const struct key_table category_table = {"a category", category_keys, sizeof category_keys / sizeof *category_keys};
+static const struct cat_key_table category_table = {"a category", category_keys, sizeof category_keys / sizeof *category_keys};
 
-static void take_category(struct load *l, const struct cat_node *value, void *unused)
+static void take_category(struct cat_load *l, const struct cat_node *value, void *unused)
 {
     struct cat_category_def def = {.file = l->file->name, .line = value->line, .column = value->column};
     struct cat_category_def *kept;
     const struct cat_id *other;
 
     (void)unused;
-    take_map(l, value, &category_table, &def);
+    cat_load_map(l, value, &category_table, &def);
     if (!def.category.id)
         return;
     other = cat_ids_add(&l->file->category_ids, def.category.id, l->file->name, def.line, &l->nomem);
@@ -370,83 +189,83 @@ static void take_category(struct load *l, const struct cat_node *value, void *un
 
 /* ---- rules ---- */
 
-static void take_rule_id(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_id(struct cat_load *l, const struct cat_node *value, void *object)
 {
     struct cat_rule *rule = object;
 
-    rule->info.id = take_id(l, value);
+    rule->info.id = cat_load_id(l, value);
     rule->info.line = value->line;
     rule->info.column = value->column;
 }
 
-static void take_rule_category(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_category(struct cat_load *l, const struct cat_node *value, void *object)
 {
     struct cat_rule *rule = object;
 
-    rule->category_id = take_id(l, value);
+    rule->category_id = cat_load_id(l, value);
     rule->category_line = value->line;
     rule->category_column = value->column;
     if (rule->category_id && strcmp(rule->category_id, "uncategorized") == 0)
-        told(l, value, 0, "no rule makes a stack uncategorized; leave the rule out, or use `not_under` in the rule that takes it");
+        cat_load_told(l, value, 0, "no rule makes a stack uncategorized; leave the rule out, or use `not_under` in the rule that takes it");
 }
 
-static void take_rule_symbol(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_symbol(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_test_symbol(l, value, &((struct cat_rule *)object)->test);
 }
 
-static void take_rule_module(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_module(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_test_module(l, value, &((struct cat_rule *)object)->test);
 }
 
-static void take_rule_file(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_file(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_test_file(l, value, &((struct cat_rule *)object)->test);
 }
 
-static void take_rule_caller(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_caller(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_contexts(l, value, &((struct cat_rule *)object)->caller);
 }
 
-static void take_rule_under(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_under(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_contexts(l, value, &((struct cat_rule *)object)->under);
 }
 
-static void take_rule_not_under(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_not_under(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_contexts(l, value, &((struct cat_rule *)object)->not_under);
 }
 
-static void take_rule_thread(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_thread(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_patterns(l, value, &((struct cat_rule *)object)->thread, CAT_THREAD);
 }
 
-static void take_rule_claims(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_claims(struct cat_load *l, const struct cat_node *value, void *object)
 {
     static const char *const words[] = {[CAT_CLAIMS_SUBTREE] = "subtree", [CAT_CLAIMS_SELF] = "self", [CAT_CLAIMS_REST] = "rest"};
-    size_t at = take_word(l, value, words, 3);
+    size_t at = cat_load_word(l, value, words, 3);
 
     if (at < 3)
         ((struct cat_rule *)object)->claims = (enum cat_claims_how)at;
 }
 
-static void take_rule_space(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_space(struct cat_load *l, const struct cat_node *value, void *object)
 {
     static const char *const words[] = {"user", "kernel"};
-    size_t at = take_word(l, value, words, 2);
+    size_t at = cat_load_word(l, value, words, 2);
 
     ((struct cat_rule *)object)->kernel = at == 1;
 }
 
-static void take_rule_state(struct load *l, const struct cat_node *value, void *object)
+static void take_rule_state(struct cat_load *l, const struct cat_node *value, void *object)
 {
     static const char *const words[] = {[CAT_RUNNING] = "running", [CAT_BLOCKED] = "blocked"};
     struct cat_rule *rule = object;
-    size_t at = take_word(l, value, words, 2);
+    size_t at = cat_load_word(l, value, words, 2);
 
     rule->has_state = at < 2;
     rule->state = at == 1 ? CAT_BLOCKED : CAT_RUNNING;
@@ -454,16 +273,16 @@ static void take_rule_state(struct load *l, const struct cat_node *value, void *
     rule->state_column = value->column;
 }
 
-static const struct key rule_keys[] = {
+static const struct cat_key rule_keys[] = {
     {"id", take_rule_id, true},           {"category", take_rule_category, true},    {"symbol", take_rule_symbol, false},
     {"module", take_rule_module, false},  {"file", take_rule_file, false},           {"caller", take_rule_caller, false},
     {"under", take_rule_under, false},    {"not_under", take_rule_not_under, false}, {"thread", take_rule_thread, false},
     {"claims", take_rule_claims, false},  {"space", take_rule_space, false},         {"state", take_rule_state, false},
 };
-static const struct key_table rule_table = {"a rule", rule_keys, sizeof rule_keys / sizeof *rule_keys};
+static const struct cat_key_table rule_table = {"a rule", rule_keys, sizeof rule_keys / sizeof *rule_keys};
 enum { RULE_TEST_BITS = 7u << 2 }; /* symbol, module, file in the table above */
 
-static void add_rule(struct load *l, const struct cat_rule *rule)
+static void add_rule(struct cat_load *l, const struct cat_rule *rule)
 {
     struct cat_rule *kept = l->file->rules.n < RP_RULE_ENTRIES_MAX ? rp_vec_add(&l->file->rules) : NULL;
 
@@ -475,14 +294,14 @@ static void add_rule(struct load *l, const struct cat_rule *rule)
         cat_problem(l->problems, rule->info.line, rule->info.column, "a file has at most %u rules; split it", RP_RULE_ENTRIES_MAX);
 }
 
-static void take_rule(struct load *l, const struct cat_node *value, void *unused)
+static void take_rule(struct cat_load *l, const struct cat_node *value, void *unused)
 {
     struct cat_rule rule = {.info = {.file = l->file->name, .line = value->line, .column = value->column}};
     const struct cat_id *other;
 
     (void)unused;
-    if (!(take_map(l, value, &rule_table, &rule) & RULE_TEST_BITS))
-        told(l, value, 0, "a rule needs one of the keys symbol, module, file: which frames does it claim?");
+    if (!(cat_load_map(l, value, &rule_table, &rule) & RULE_TEST_BITS))
+        cat_load_told(l, value, 0, "a rule needs one of the keys symbol, module, file: which frames does it claim?");
     if (!rule.info.id)
         return;
     other = cat_ids_add(&l->file->rule_ids, rule.info.id, l->file->name, rule.info.line, &l->nomem);
@@ -491,11 +310,11 @@ static void take_rule(struct load *l, const struct cat_node *value, void *unused
     add_rule(l, &rule);
 }
 
-static const struct key through_keys[] = {
+static const struct cat_key through_keys[] = {
     {"symbol", take_rule_symbol, false}, {"module", take_rule_module, false}, {"file", take_rule_file, false}, {"space", take_rule_space, false}};
-static const struct key_table through_table = {"a `through` entry", through_keys, sizeof through_keys / sizeof *through_keys};
+static const struct cat_key_table through_table = {"a `through` entry", through_keys, sizeof through_keys / sizeof *through_keys};
 
-static const char *through_id(struct load *l, const struct cat_rule *rule)
+static const char *through_id(struct cat_load *l, const struct cat_rule *rule)
 {
     struct rp_buf id = {0};
     const char *kept;
@@ -510,18 +329,18 @@ static const char *through_id(struct load *l, const struct cat_rule *rule)
     return kept ? kept : "through";
 }
 
-static void take_through(struct load *l, const struct cat_node *value, void *unused)
+static void take_through(struct cat_load *l, const struct cat_node *value, void *unused)
 {
     struct cat_rule rule = {.info = {.file = l->file->name, .line = value->line, .column = value->column, .through = true}};
 
     (void)unused;
     if (value->kind == CAT_NODE_MAP) {
-        if (!(take_map(l, value, &through_table, &rule) & 7u))
-            told(l, value, 0, "a `through` entry needs one of the keys symbol, module, file");
+        if (!(cat_load_map(l, value, &through_table, &rule) & 7u))
+            cat_load_told(l, value, 0, "a `through` entry needs one of the keys symbol, module, file");
     } else if (value->kind == CAT_NODE_SCALAR) {
         take_test_symbol(l, value, &rule.test);
     } else if (value->kind != CAT_NODE_BAD) {
-        told(l, value, 0, "expected a pattern or a map of symbol, module, file, space, found %s", kind_name(value));
+        cat_load_told(l, value, 0, "expected a pattern or a map of symbol, module, file, space, found %s", cat_load_kind(value));
     }
     rule.info.id = through_id(l, &rule);
     add_rule(l, &rule);
@@ -529,15 +348,15 @@ static void take_through(struct load *l, const struct cat_node *value, void *unu
 
 /* ---- the file ---- */
 
-static void take_order(struct load *l, const struct cat_node *value, void *unused)
+static void take_order(struct cat_load *l, const struct cat_node *value, void *unused)
 {
     uint32_t order = 0;
 
     (void)unused;
-    if (!is_text(l, value, "a number from 0 to 999"))
+    if (!cat_load_is_text(l, value, "a number from 0 to 999"))
         return;
     if (strspn(value->text, "0123456789") != value->length || value->length > 3) {
-        told(l, value, 0, "expected a number from 0 to %d, found `%.100s`", (int)ORDER_MAX, value->text);
+        cat_load_told(l, value, 0, "expected a number from 0 to %d, found `%.100s`", (int)ORDER_MAX, value->text);
         return;
     }
     for (const char *at = value->text; *at; at++)
@@ -545,37 +364,37 @@ static void take_order(struct load *l, const struct cat_node *value, void *unuse
     l->file->order = order;
 }
 
-static void take_categories(struct load *l, const struct cat_node *value, void *unused)
+static void take_categories(struct cat_load *l, const struct cat_node *value, void *unused)
 {
     if (value->kind == CAT_NODE_LIST)
-        take_list(l, value, "categories", take_category, unused);
+        cat_load_list(l, value, "categories", take_category, unused);
     else if (value->kind != CAT_NODE_BAD)
-        told(l, value, 0, "expected a list of categories, each beginning with `-`");
+        cat_load_told(l, value, 0, "expected a list of categories, each beginning with `-`");
 }
 
-static void take_rules(struct load *l, const struct cat_node *value, void *unused)
+static void take_rules(struct cat_load *l, const struct cat_node *value, void *unused)
 {
     if (value->kind == CAT_NODE_LIST)
-        take_list(l, value, "rules", take_rule, unused);
+        cat_load_list(l, value, "rules", take_rule, unused);
     else if (value->kind != CAT_NODE_BAD)
-        told(l, value, 0, "expected a list of rules, each beginning with `-`");
+        cat_load_told(l, value, 0, "expected a list of rules, each beginning with `-`");
 }
 
-static void take_throughs(struct load *l, const struct cat_node *value, void *unused)
+static void take_throughs(struct cat_load *l, const struct cat_node *value, void *unused)
 {
-    take_list(l, value, "functions", take_through, unused);
+    cat_load_list(l, value, "functions", take_through, unused);
 }
 
-static const struct key file_keys[] = {{"order", take_order, false},
+static const struct cat_key file_keys[] = {{"order", take_order, false},
                                        {"categories", take_categories, false},
                                        {"rules", take_rules, false},
                                        {"through", take_throughs, false}};
-static const struct key_table file_table = {"a rule file", file_keys, sizeof file_keys / sizeof *file_keys};
+static const struct cat_key_table file_table = {"a rule file", file_keys, sizeof file_keys / sizeof *file_keys};
 
 enum rp_status cat_file_read(struct cat_rules *rules, const char *name, const char *text, size_t length, struct cat_file *file,
                              struct cat_problems *problems, struct rp_err *err)
 {
-    struct load l = {.rules = rules, .file = file, .problems = problems, .text = text, .length = length};
+    struct cat_load l = {.rules = rules, .file = file, .problems = problems, .text = text, .length = length};
     struct rp_arena tree = {0};
     struct cat_node *root = NULL;
     enum rp_status status;
@@ -591,7 +410,7 @@ enum rp_status cat_file_read(struct cat_rules *rules, const char *name, const ch
     if (status)
         goto done;
     if (root)
-        take_map(&l, root, &file_table, NULL);
+        cat_load_map(&l, root, &file_table, NULL);
     else if (problems->n == before)
         cat_problem(problems, 1, 1, "expected the keys order, categories, rules, through; the file is empty");
     if (l.nomem || problems->text.failed)
