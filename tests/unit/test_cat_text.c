@@ -347,6 +347,58 @@ static void mistakes_of_all_files_of_a_folder_are_told(void **state)
     rp_buf_release(&problems);
 }
 
+/* ---- the README ---- */
+
+/* The indented block behind the line that ends with `mark`. */
+static void take_block(const char *text, const char *mark, struct rp_buf *out)
+{
+    const char *at = strstr(text, mark);
+
+    assert_non_null(at);
+    at = strstr(at, "\n\n    ");
+    assert_non_null(at);
+    at += 2;
+    while (strncmp(at, "    ", 4) == 0) {
+        const char *end = strchr(at, '\n');
+
+        assert_non_null(end);
+        rp_buf_append(out, at + 4, (size_t)(end - at) - 3);
+        at = end + 1;
+    }
+    assert_true(out->length > 0);
+}
+
+static void the_readme_says_the_truth(void **state)
+{
+    struct rp_buf readme = {0}, yaml = {0}, cases = {0}, syntax = {0}, told = {0};
+    struct cat_rules *rules = NULL;
+    struct rp_err err = {0};
+    size_t passed, failed;
+
+    (void)state;
+    assert_int_equal(rp_read_file(ROWPROF_SOURCE_DIR "/rules/README.md", 1 << 20, &readme, &err), RP_OK);
+    take_block(rp_buf_text(&readme), "so write `mine.yaml`:", &yaml);
+    take_block(rp_buf_text(&readme), "Keep a case beside it", &cases);
+    take_block(rp_buf_text(&readme), "## Cases", &syntax);
+    assert_int_equal(cat_rules_new(&rules, &err), RP_OK);
+    if (cat_rules_add(rules, "mine.yaml", rp_buf_text(&yaml), yaml.length, &told, &err) || cat_rules_add_shipped(rules, &told, &err) ||
+        cat_rules_finish(rules, &told, &err))
+        fail_msg("%s%s", rp_buf_text(&told), err.text);
+    assert_int_equal(cat_cases_run(rules, "README.md", rp_buf_text(&cases), cases.length, &told, &passed, &failed, NULL, &err), RP_OK);
+    assert_int_equal(passed, 1);
+    /* The syntax is shown with stacks of the shipped packs and of the example. */
+    assert_int_equal(cat_cases_run(rules, "README.md", rp_buf_text(&syntax), syntax.length, &told, &passed, &failed, NULL, &err), RP_OK);
+    if (failed)
+        fail_msg("%s", rp_buf_text(&told));
+    assert_int_equal(passed, 6);
+    cat_rules_free(rules);
+    rp_buf_release(&readme);
+    rp_buf_release(&yaml);
+    rp_buf_release(&cases);
+    rp_buf_release(&syntax);
+    rp_buf_release(&told);
+}
+
 /* ---- memory ---- */
 
 static enum rp_status everything(struct rp_err *err)
@@ -411,6 +463,7 @@ int main(void)
         cmocka_unit_test(lint_against_a_profile),
         cmocka_unit_test(a_folder_goes_by_order_then_name),
         cmocka_unit_test(mistakes_of_all_files_of_a_folder_are_told),
+        cmocka_unit_test(the_readme_says_the_truth),
         cmocka_unit_test(no_memory_is_survived_at_every_allocation),
     };
 
