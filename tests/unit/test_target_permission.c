@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Case A13: the words for each refusal name call, errno, setting with value and remedy, and fit who is asking. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "target/permission.h"
+
+struct permission_case {
+    const char *about;
+    struct rp_permission_facts facts;
+    int error;
+    enum rp_status status;
+    const char *words[5];
+    const char *never;
+};
+
+static const struct permission_case cases[] = {
+    {"ordinary user, another's process",
+     {.pid = 77, .our_uid = 1000, .target_uid = 0, .target_dumpable = true, .paranoid = 2, .cap_bound = true},
+     EACCES, RP_PERM, {"perf_event_open", "EACCES", "uid 0", "uid 1000", "CAP_PERFMON"}, "sudo"},
+    {"paranoid 3, as Debian ships",
+     {.pid = 77, .our_uid = 1000, .target_uid = 1000, .target_same = true, .target_dumpable = true, .paranoid = 3, .cap_bound = true},
+     EACCES, RP_PERM, {"perf_event_paranoid is 3", "sysctl kernel.perf_event_paranoid=2"}, "sudo"},
+    {"own process, not dumpable",
+     {.pid = 77, .our_uid = 1000, .target_uid = 1000, .target_same = true, .paranoid = 2, .cap_bound = true},
+     EACCES, RP_PERM, {"protected", "set-uid"}, "sudo"},
+    {"root in a container",
+     {.pid = 77, .our_uid = 0, .target_uid = 1000, .target_dumpable = true, .paranoid = 2},
+     EPERM, RP_PERM, {"bounding set", "--cap-add PERFMON"}, "as root"},
+    {"root that dropped its capabilities",
+     {.pid = 77, .our_uid = 0, .target_uid = 1000, .target_dumpable = true, .paranoid = 2, .cap_bound = true},
+     EACCES, RP_PERM, {"this root lacks the capability"}, "as root"},
+    {"seccomp",
+     {.pid = 77, .our_uid = 0, .target_uid = 0, .target_same = true, .target_dumpable = true, .paranoid = 2, .cap_perfmon = true, .cap_sys_ptrace = true, .cap_bound = true, .seccomp = true},
+     EPERM, RP_PERM, {"seccomp", "EPERM"}, "sudo"},
+    {"lockdown",
+     {.pid = 77, .our_uid = 0, .target_same = true, .target_dumpable = true, .paranoid = 2, .cap_perfmon = true, .cap_sys_ptrace = true, .cap_bound = true, .lockdown = true},
+     EPERM, RP_PERM, {"lockdown"}, "sudo"},
+    {"a security module",
+     {.pid = 77, .our_uid = 0, .target_same = true, .target_dumpable = true, .paranoid = -1, .cap_perfmon = true, .cap_sys_ptrace = true, .cap_bound = true},
+     EACCES, RP_PERM, {"SELinux", "paranoid -1"}, "sudo"},
+    {"no such call", {.pid = 77, .seccomp = true}, ENOSYS, RP_PERM, {"ENOSYS", "seccomp"}, NULL},
+    {"gone meanwhile", {.pid = 77, .target_gone = true}, EPERM, RP_NOPROC, {"77", "ended"}, "CAP_"},
+    {"no such process", {.pid = 77}, ESRCH, RP_NOPROC, {"77"}, "CAP_"},
+    {"no descriptors", {.pid = 77}, EMFILE, RP_FAILED, {"ulimit -n"}, NULL},
+    {"a bug of ours", {.pid = 77}, EINVAL, RP_FAILED, {"Invalid argument"}, NULL},
+};
+
+static void test_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rp_err err = {0};
+
+        print_message("%s\n", cases[i].about);
+        assert_int_equal(rp_permission_explain(&cases[i].facts, "perf_event_open", cases[i].error, &err), cases[i].status);
+        for (size_t k = 0; k < 5 && cases[i].words[k]; k++)
+            assert_non_null(strstr(err.text, cases[i].words[k]));
+        if (cases[i].never)
+            assert_null(strstr(err.text, cases[i].never));
+    }
+}
+
+static void test_facts_of_this_process(void **state)
+{
+    struct rp_permission_facts facts;
+
+    (void)state;
+    rp_permission_facts_read((uint32_t)getpid(), &facts);
+    assert_false(facts.target_gone);
+    assert_true(facts.target_same);
+    assert_int_equal(facts.our_uid, getuid());
+    assert_int_equal(facts.target_uid, getuid());
+    assert_true(facts.paranoid == RP_PARANOID_UNKNOWN || (facts.paranoid >= -1 && facts.paranoid < 10));
+    rp_permission_facts_read(0x7ffffff0, &facts);
+    assert_true(facts.target_gone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_facts_of_this_process),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
