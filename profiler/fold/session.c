@@ -11,8 +11,9 @@
 #include "fold/fold.h"
 #include "sample/snapshot_file.h"
 
-/* Between two looks at the rings. Longer: fewer wake-ups of our own; shorter: a smaller backlog at the end. */
-enum { WAIT_MS = 100 };
+/* Between two looks at the rings. Longer: fewer wake-ups of our own; shorter: a smaller backlog at the end. The first looks come
+ * sooner: whether the stack copy is long enough shows in the first few stacks, and what is cut until then stays cut. */
+enum { WAIT_MS = 100, FIRST_WAIT_MS = 10, FIRST_NS = 200000000 };
 
 struct rp_session {
     struct rp_session_options options;
@@ -111,12 +112,15 @@ static enum rp_status drain(struct rp_session *s, bool final, struct rp_err *err
 
     middle = rp_now_ns();
     s->stats.unwind_ns += middle - begin;
-    if (!status)
-        status = rp_fold_tick(&s->fold, err);
-    s->stats.symbolize_ns += rp_now_ns() - middle;
+    /* Before the names: while those are read in, stacks that are too short would go on coming. */
     if (!status && !final && s->fold.walked) {
         status = s->sampler->ops->feedback(s->sampler, s->fold.walked, s->fold.cut, err);
         s->fold.walked = s->fold.cut = 0;
+    }
+    if (!status) {
+        middle = rp_now_ns();
+        status = rp_fold_tick(&s->fold, err);
+        s->stats.symbolize_ns += rp_now_ns() - middle;
     }
     return status;
 }
@@ -131,10 +135,11 @@ enum rp_status rp_session_run(struct rp_session *s, uint64_t duration_ns, const 
     while (!status && !ended && !*stop) {
         uint64_t now = rp_now_ns();
         uint64_t left_ms = now < deadline ? (deadline - now + 999999) / 1000000 : 0;
+        int wait_ms = now - s->start_ns < FIRST_NS ? FIRST_WAIT_MS : WAIT_MS;
 
         if (!left_ms)
             break;
-        status = s->sampler->ops->wait(s->sampler, left_ms < WAIT_MS ? (int)left_ms : WAIT_MS, &ended, err);
+        status = s->sampler->ops->wait(s->sampler, left_ms < (uint64_t)wait_ms ? (int)left_ms : wait_ms, &ended, err);
         /* The last drain is finish's: sampling must have ended for it. */
         if (!status && !*stop && rp_now_ns() < deadline)
             status = drain(s, false, err);

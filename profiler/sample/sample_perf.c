@@ -21,7 +21,8 @@ enum {
     STACK_BYTES_MIN = 512,
     SETTLE_NS = 2000000,
     GROW_MAX = 2,
-    GROW_WALKS = 200,
+    GROW_CUTS = 4,     /* cut stacks before the copy grows: more than chance, and soon */
+    GROW_MEMORY = 2000, /* walks that the judgement looks back on */
     HZ_MAX = 100000,
 };
 
@@ -232,14 +233,16 @@ static enum rp_status perf_feedback(struct rp_sampler *base, uint64_t walked, ui
 
     s->walked += walked;
     s->cut += cut;
-    if (!s->running || !s->may_grow || s->walked < GROW_WALKS)
+    if (!s->running || !s->may_grow)
         return RP_OK;
-    if (s->cut * 100 <= s->walked) {
-        if (s->walked >= 10 * GROW_WALKS) /* stacks may deepen later: judge the recent past only */
+    if (s->cut < GROW_CUTS || s->cut * 100 <= s->walked) {
+        if (s->walked >= GROW_MEMORY) /* stacks may deepen later: judge the recent past only */
             s->walked = s->cut = 0;
         return RP_OK;
     }
-    larger = s->stats.stack_grown + 1 >= GROW_MAX || s->want.stack_bytes > RP_STACK_COPY_MAX / 2 ? RP_STACK_COPY_MAX : s->want.stack_bytes * 2;
+    /* Where one stack in ten is cut, doubling would only cut fewer: take all at once. */
+    larger = s->cut * 10 > s->walked || s->stats.stack_grown + 1 >= GROW_MAX || s->want.stack_bytes > RP_STACK_COPY_MAX / 2 ? RP_STACK_COPY_MAX
+                                                                                                                  : s->want.stack_bytes * 2;
     s->walked = s->cut = 0;
     s->may_grow = larger < RP_STACK_COPY_MAX;
     return rp_perf_set_grow(s, larger, err);
