@@ -82,8 +82,8 @@ static enum rp_status add_process(struct rp_fold *fold, uint32_t pid, uint32_t n
     /* Both or neither: positions go together. */
     if (!rp_vec_reserve(&fold->profile->processes, 1) || !rp_vec_reserve(&fold->processes, 1))
         return rp_fail_nomem(err);
-    row = rp_vec_add(&fold->profile->processes);
-    process = rp_vec_add(&fold->processes);
+    row = &fold->profile->processes.at[fold->profile->processes.n++];
+    process = &fold->processes.at[fold->processes.n++];
     *row = (struct rp_profile_process){.pid = pid, .generation = generation, .command = command_id, .comm = comm_id};
     *process = (struct rp_fold_process){.space = {.pid = pid, .generation = generation},
                                         .pid = pid,
@@ -108,8 +108,8 @@ static enum rp_status get_thread(struct rp_fold *fold, uint32_t process, uint32_
     }
     if (!rp_vec_reserve(&fold->profile->threads, 1) || !rp_vec_reserve(&fold->threads, 1))
         return rp_fail_nomem(err);
-    row = rp_vec_add(&fold->profile->threads);
-    thread = rp_vec_add(&fold->threads);
+    row = &fold->profile->threads.at[fold->profile->threads.n++];
+    thread = &fold->threads.at[fold->threads.n++];
     *row = (struct rp_profile_thread){.process = fold->processes.at[process].profile_process,
                                       .tid = tid,
                                       .comm = fold->profile->processes.at[fold->processes.at[process].profile_process].comm};

@@ -101,8 +101,12 @@ static void vec_refuses_sizes_that_overflow(void **state)
 
     (void)state;
     assert_false(rp_vec_reserve(&v, SIZE_MAX / 4));
-    for (uint64_t i = 0; i < 1000; i++)
-        *rp_vec_add(&v) = i;
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t *added = rp_vec_add(&v);
+
+        assert_non_null(added);
+        *added = i;
+    }
     assert_int_equal(v.at[999], 999);
     assert_int_equal(v.n, 1000);
     rp_vec_release(&v);
