@@ -90,6 +90,10 @@ def main():
     if not scripts:
         print(__doc__)
         return 2
+    for variable in ("ROWPROF", "MAKE_PROFILE"):
+        if not os.access(os.environ.get(variable, ""), os.X_OK):
+            print(f"${variable} must name the program; ctest sets it")
+            return 2
     return 0 if all([check(script, update) for script in scripts]) else 1
 
 

@@ -20,8 +20,16 @@ try rules check
 try rules explain
 try help nothing
 try --from-snapshots d --save-snapshots e
-try --category nosuch -p 1
-try --category sqlite -p 1
+cat >few.yaml <<'Y'
+categories:
+  - {id: a.one, name: "First", kind: cost}
+  - {id: a.two, name: "Second", kind: cost}
+rules:
+  - {id: r1, category: a.one, symbol: x}
+  - {id: r2, category: a.two, symbol: y}
+Y
+try --no-default-rules --rules few.yaml --category nosuch -p 1
+try --no-default-rules --rules few.yaml --category a. -p 1
 try --category V8 --no-tree -p 1
 try --pid 4194305 -d 0.1
 touch there.rowprof

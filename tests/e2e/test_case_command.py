@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Field cases about the command itself: permission explained (A13), runs that end when they should (A14); launching, interrupting, keeping.
+
+The trap is time: nothing here says how long a thing took beyond what a deadline means, and a busy machine makes everything late.
+"""
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import time
+
+import harness
+
+NOBODY = 65534
+BUSY = "import sys,os\nprint('READY pid=%d' % os.getpid(), file=sys.stderr, flush=True)\nwhile True: sum(range(1000))\n"
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
+def as_nobody(argv):
+    os.chmod(harness.ROWPROF, os.stat(harness.ROWPROF).st_mode | stat.S_IROTH | stat.S_IXOTH)
+    return subprocess.run(["/usr/bin/setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *map(str, argv)], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=100, check=False)
+
+
+def reachable_by_nobody():
+    """The build folder may stand below one that only root enters."""
+    return None if as_nobody([harness.ROWPROF, "--version"]).returncode == 0 else "the program cannot be reached by an ordinary user"
+
+
+class CaseA13Permission(harness.Case):
+    def start_busy(self):
+        return self.start("/usr/bin/python3", "-c", BUSY)
+
+    @harness.needs(harness.root, reachable_by_nobody)
+    def test_foreign_process_names_call_errno_and_remedy(self):
+        run = as_nobody([harness.ROWPROF, "--pid", self.start_busy().pid, "-d", "0.2"])
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertEqual(run.stdout, "")
+        self.assertRegex(run.stderr, r"perf_event_open|map_files|/proc/\d+")
+        self.assertRegex(run.stderr, r"Operation not permitted|Permission denied|EPERM|EACCES")
+
+    @harness.needs(harness.root, reachable_by_nobody, harness.perf_events)
+    def test_own_process_works_without_kernel(self):
+        script = f"python3 -c 'while True: sum(range(1000))' & pid=$!; {harness.ROWPROF} --pid $pid -d 1 --format json; status=$?; kill $pid; exit $status"
+        run = as_nobody(["/bin/sh", "-c", script])
+        if run.returncode == 3 and re.search(r"perf_event_paranoid (is|=) ?[34]", run.stderr):
+            self.skipTest("perf_event_paranoid keeps ordinary users out altogether")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertGreater(json.loads(run.stdout)["quality"]["samples"], 0)
+
+    @harness.needs(harness.root)
+    def test_root_is_never_told_to_use_sudo(self):
+        caps = "-sys_ptrace,-perfmon,-sys_admin"
+        run = subprocess.run(["/usr/bin/setpriv", f"--bounding-set={caps}", f"--inh-caps={caps}", harness.ROWPROF, "--pid", str(self.start_busy().pid), "-d", "0.3"],
+                             capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=100, check=False)
+        self.assertIn(run.returncode, (0, 3), run.stderr)
+        self.assertNotIn("sudo", run.stderr)
+
+    def test_no_such_process_is_another_matter(self):
+        run = harness.rowprof("--pid", 4194305, "-d", 1)
+        self.assertEqual(run.status, 4)
+        self.assertIn("no process 4194305", run.stderr)
+
+
+class CaseA14Deadline(harness.Case):
+    @harness.needs(harness.perf_events)
+    def test_the_deadline_ends_the_run_and_not_the_target(self):
+        target = self.start("/usr/bin/python3", "-c", BUSY)
+        for seconds in ("0.5", "1"):
+            out = os.path.join(self.scratch, f"p{seconds}.rowprof")
+            self.rowprof_ok("-p", target.pid, "-d", seconds, "-o", out)
+            self.rowprof_ok("report", out)
+            self.assertIn(state(target.pid), "RS")
+
+    @harness.needs(harness.perf_events)
+    def test_a_target_that_waits_gives_a_file_and_status_5(self):
+        target = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.addCleanup(target.kill)
+        out = os.path.join(self.scratch, "idle.rowprof")
+        run = harness.rowprof("-p", target.pid, "-d", "0.5", "-o", out)
+        self.assertEqual(run.status, 5, run.stderr)
+        self.assertIn("no thread of the target ran", run.stderr)
+        self.assertNotRegex(run.stdout, r"(?i)\bnan\b|inf %")
+        self.assertEqual(harness.rowprof("report", out).status, 5)
+        self.assertEqual(state(target.pid), "S")
+        target.stdin.close()
+        target.wait()
+
+    @harness.needs(harness.perf_events)
+    def test_a_stopped_target_stays_stopped(self):
+        target = self.start("/usr/bin/python3", "-c", BUSY)
+        os.kill(target.pid, signal.SIGSTOP)
+        for _ in range(1000):
+            if state(target.pid) == "T":
+                break
+            time.sleep(0.01)
+        run = harness.rowprof("-p", target.pid, "-d", "0.5")
+        self.assertIn(run.status, (0, 5), run.stderr)
+        self.assertEqual(state(target.pid), "T")
+        os.kill(target.pid, signal.SIGCONT)
+
+
+class Interrupting(harness.Case):
+    def interrupted(self, number, times=1):
+        target = self.start("/usr/bin/python3", "-c", BUSY)
+        out = os.path.join(self.scratch, f"p{number}.rowprof")
+        process = harness.rowprof_start("-p", target.pid, "-d", "100", "-o", out, "--format", "json")
+        for _ in range(3000):  # until it has begun: its handler stands, or its own descriptors of perf
+            if any("perf_event" in os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{process.pid}/fd")):
+                break
+            time.sleep(0.01)
+        time.sleep(0.5)
+        for _ in range(times):
+            process.send_signal(number)
+        return harness.rowprof_wait(process), out
+
+    @harness.needs(harness.perf_events)
+    def test_the_first_signal_reports(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            run, out = self.interrupted(number)
+            self.assertEqual(run.status, 0, run.stderr)
+            self.assertGreater(json.loads(run.stdout)["quality"]["samples"], 0)
+            self.assertTrue(os.path.exists(out))
+
+
+class Launching(harness.Case):
+    @harness.needs(harness.perf_events)
+    def test_the_result_is_clean_and_the_child_runs_on(self):
+        script = "import os,sys,time\nprint('child says', os.getpid(), flush=True)\nend = time.monotonic() + 60\nwhile time.monotonic() < end: sum(range(1000))\n"
+        errors = open(os.path.join(self.scratch, "err"), "w+b")
+        process = harness.rowprof_start("-d", "1", "--format", "json", "--", "/usr/bin/python3", "-c", script, stderr=errors)
+        stdout = process.stdout.read()
+        process.wait()
+        process.stdout.close()
+        errors.seek(0)
+        said = errors.read().decode()
+        errors.close()
+        self.assertEqual(process.returncode, 0, said)
+        report = json.loads(stdout)
+        child = int(re.search(r"child says (\d+)", said).group(1))
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        self.assertEqual(report["targets"][0]["pid"], child)
+        self.assertGreater(report["quality"]["samples"], 0)
+        self.assertIn("python", report["targets"][0]["command"])
+        self.assertNotEqual(state(child), "Z")
+
+    @harness.needs(harness.perf_events)
+    def test_ready_watches_the_process_it_names(self):
+        script = "sleep 0.3; echo noise >&2; exec /usr/bin/python3 -c \"$1\""
+        run = harness.rowprof("--ready", "--end-child", "-d", "1", "--format", "json", "--", "/bin/sh", "-c", script, "sh", BUSY)
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertIn("noise\n", run.stderr)
+        pid = int(re.search(r"READY pid=(\d+)", run.stderr).group(1))
+        report = json.loads(run.stdout)
+        self.assertEqual(report["targets"][0]["pid"], pid)
+        self.assertGreater(report["quality"]["samples"], 0)
+        self.assertFalse(os.path.exists(f"/proc/{pid}") and state(pid) not in "ZX")
+
+    def test_a_child_that_ends_early_is_an_error(self):
+        run = harness.rowprof("--ready", "-d", "1", "--", "/bin/sh", "-c", "echo no >&2; exit 3")
+        self.assertEqual(run.status, 1)
+        self.assertIn("ended with status 3 before", run.stderr)
+        self.assertEqual(run.stdout, "")
+
+    @harness.needs(harness.perf_events)
+    def test_a_child_that_ends_in_mid_run_is_reported(self):
+        run = harness.rowprof("-d", "100", "--format", "json", "--", "/usr/bin/python3", "-c", "for i in range(30000): sum(range(1000))")
+        self.assertEqual(run.status, 0, run.stderr)
+        report = json.loads(run.stdout)
+        self.assertGreater(report["quality"]["samples"], 0)
+        self.assertLess(report["run"]["seconds"], 90)
+
+
+class Keeping(harness.Case):
+    @harness.needs(harness.perf_events)
+    def test_nothing_is_overwritten_and_nothing_lost(self):
+        target = self.start("/usr/bin/python3", "-c", BUSY)
+        there = os.path.join(self.scratch, "there.rowprof")
+        with open(there, "w", encoding="ascii") as file:
+            file.write("mine")
+        run = harness.rowprof("record", "-p", target.pid, "-d", "100", "-o", there)
+        self.assertEqual(run.status, 1)
+        self.assertIn("--force", run.stderr)
+        with open(there, encoding="ascii") as file:
+            self.assertEqual(file.read(), "mine")
+        self.rowprof_ok("record", "-p", target.pid, "-d", "0.3", "-o", there, "--force")
+        self.rowprof_ok("report", there)
+
+    @harness.needs(harness.perf_events)
+    def test_a_folder_that_vanishes_costs_no_recording(self):
+        target = self.start("/usr/bin/python3", "-c", BUSY)
+        folder = os.path.join(self.scratch, "gone")
+        os.mkdir(folder)
+        environment = {**os.environ, "TMPDIR": self.scratch}
+        process = harness.rowprof_start("-p", target.pid, "-d", "3", "-o", os.path.join(folder, "p.rowprof"), env=environment)
+        time.sleep(1)
+        os.rmdir(folder)
+        run = harness.rowprof_wait(process)
+        self.assertEqual(run.status, 1)
+        self.assertIn("on-CPU samples", run.stdout)
+        kept = re.search(r"the profile was kept in (\S+) instead", run.stderr)
+        self.assertTrue(kept, run.stderr)
+        self.rowprof_ok("report", kept.group(1))
+
+    @harness.needs(harness.perf_events)
+    def test_a_saved_profile_gives_the_same_report(self):
+        target = self.start("/usr/bin/python3", "-c", BUSY)
+        out = os.path.join(self.scratch, "p.rowprof")
+        first = self.rowprof_ok("-p", target.pid, "-d", "1", "-o", out, "--format", "json")
+        self.assertEqual(json.loads(self.rowprof_ok("report", out, "--format", "json").stdout), json.loads(first.stdout))
+
+
+if __name__ == "__main__":
+    harness.main()
