@@ -124,12 +124,14 @@ static enum rp_status keep_and_show(const struct recording *r, const struct cat_
 
     if (only_keep && !kept) {
         if (!s->quiet)
-            rp_message("the profile is in %s; `rowprof report %s` shows it", s->output, s->output);
+            rp_message("the profile is kept in %s; `rowprof report %s` shows it", s->output, s->output);
         return RP_OK;
     }
     shown = rp_show(s, rules, &r->profile, kept ? NULL : s->output, &other);
     if (!kept && shown)
         *err = other;
+    else if (s->output && !kept && !s->quiet)
+        rp_message("the profile is kept in %s", s->output);
     return kept ? kept : shown;
 }
 

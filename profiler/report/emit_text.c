@@ -13,7 +13,7 @@
 #include "report/unclaimed.h"
 #include "report/utf8.h"
 
-enum { TARGETS_MAX = 6, PAYERS_MAX = 4, COMMAND_COLUMNS = 60 };
+enum { TARGETS_MAX = 6, PAYERS_MAX = 4, COMMAND_COLUMNS = 60, COMMAND_LEAST = 12 };
 
 /* The part that came by inheritance is told from this share of a category on. */
 static const double inherited_worth = 0.10, payer_worth = 0.03;
@@ -65,41 +65,56 @@ static uint64_t threads_of(const struct rp_profile *p, uint32_t process)
     return n;
 }
 
-static void put_target(const struct rp_report *r, uint32_t process, struct rp_buf *out)
+/* The command is cut so that the line it begins fits. */
+static void put_target(const struct rp_report *r, uint32_t process, const struct rp_buf *tail, struct rp_buf *out)
 {
     const struct rp_profile_process *p = &r->profile->processes.at[process];
     uint64_t threads = threads_of(r->profile, process);
-    struct rp_buf command = {0};
+    struct rp_buf command = {0}, rest = {0};
+    size_t room = COMMAND_COLUMNS, taken;
 
     rp_report_command(r, p, &command);
+    rp_buf_printf(&rest, " (pid %" PRIu32 ")" DOT, p->pid);
+    rp_text_count(&rest, threads);
+    rp_buf_puts(&rest, threads == 1 ? " thread" : " threads");
+    taken = rp_text_columns(rp_buf_text(&rest), rest.length) + rp_text_columns(rp_buf_text(tail), tail->length);
+    if (r->options.verbose)
+        room = 0;
+    else if (r->options.width && taken + room > r->options.width)
+        room = r->options.width > taken + COMMAND_LEAST ? r->options.width - taken : COMMAND_LEAST;
     rp_style_on(out, r->options.color, RP_STYLE_BOLD);
-    rp_text_fit(out, rp_buf_text(&command), r->options.verbose ? 0 : COMMAND_COLUMNS);
+    rp_text_fit(out, rp_buf_text(&command), room);
     rp_style_off(out, r->options.color);
-    rp_buf_printf(out, " (pid %" PRIu32 ")" DOT, p->pid);
-    rp_text_count(out, threads);
-    rp_buf_puts(out, threads == 1 ? " thread" : " threads");
+    rp_buf_puts(out, rp_buf_text(&rest));
+    rp_buf_puts(out, rp_buf_text(tail));
+    rp_buf_putc(out, '\n');
+    out->failed |= command.failed || rest.failed;
     rp_buf_release(&command);
+    rp_buf_release(&rest);
 }
 
 static void put_header(const struct rp_report *r, struct rp_buf *out)
 {
     const struct rp_profile *p = r->profile;
+    const struct rp_buf none = {0};
+    struct rp_buf run = {0};
     uint32_t n = (uint32_t)p->processes.n;
 
-    for (uint32_t i = 0; i < n && i < TARGETS_MAX; i++) {
-        put_target(r, i, out);
-        rp_buf_puts(out, n == 1 ? DOT : "\n");
+    rp_buf_printf(&run, "%s%.1f s" DOT, n == 1 ? DOT : "", (double)p->run.seconds_ns / 1e9);
+    rp_text_fit(&run, rp_profile_text(p, p->run.source), 40);
+    rp_buf_printf(&run, " %" PRIu32 " Hz", p->run.hz);
+    if (r->options.thread) {
+        rp_buf_puts(&run, DOT "only thread ");
+        rp_text_fit(&run, r->options.thread, 40);
     }
+    for (uint32_t i = 0; i < n && i < TARGETS_MAX; i++)
+        put_target(r, i, n == 1 ? &run : &none, out);
     if (n > TARGETS_MAX)
         rp_buf_printf(out, "and %" PRIu32 " more processes\n", n - TARGETS_MAX);
-    rp_buf_printf(out, "%.1f s" DOT, (double)p->run.seconds_ns / 1e9);
-    rp_text_fit(out, rp_profile_text(p, p->run.source), 40);
-    rp_buf_printf(out, " %" PRIu32 " Hz", p->run.hz);
-    if (r->options.thread) {
-        rp_buf_puts(out, DOT "only thread ");
-        rp_text_fit(out, r->options.thread, 40);
-    }
-    rp_buf_putc(out, '\n');
+    if (n != 1)
+        rp_buf_printf(out, "%s\n", rp_buf_text(&run));
+    out->failed |= run.failed;
+    rp_buf_release(&run);
 }
 
 static void put_idle(const struct rp_quality *q, struct rp_buf *out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Making long names fit (rp_text_symbol, rp_text_fit of utf8.h).
  *
- *     std::map<std::string, std::vector<int>>::find(std::string const&) const
- *     std::map<std::string, std::vector<int>>::find(...) const     parameters
+ *     int* std::map<std::string, std::vector<int>>::find(std::string const&) const
+ *     std::map<std::string, std::vector<int>>::find(...) const     return type and parameters
  *     std::map<...>::find(...) const                               template arguments
  *     std::ma…::find(...) const                                    the middle
  *
@@ -89,6 +89,23 @@ static const char *parameters_of(const char *name)
     return found;
 }
 
+/* Where the name proper begins in front of its parameters: behind the return type that templates carry. */
+static const char *behind_return_type(const char *name, const char *parameters)
+{
+    const char *begin = name, *text = name;
+
+    while (parameters && text < parameters) {
+        const char *end = strchr(openers, *text) ? group_end(text) : NULL;
+
+        if (operator_length(text, name))
+            break;
+        if (*text == ' ' && text + 1 < parameters)
+            begin = text + 1;
+        text = end ? end : text + 1;
+    }
+    return strstr(name, "thunk to ") ? name : begin;
+}
+
 /* Copies `name`, putting `(...)` for the group at `parameters` and, with `templates`, `<...>` for every outer angle group. */
 static void collapse(struct rp_buf *out, const char *name, const char *parameters, bool templates)
 {
@@ -164,14 +181,18 @@ void rp_text_fit(struct rp_buf *out, const char *text, size_t columns)
 void rp_text_symbol(struct rp_buf *out, const char *name, size_t columns, bool parameters)
 {
     struct rp_buf clean = {0}, shorter = {0};
-    const char *list;
+    const char *list, *begin;
 
     rp_text_clean(&clean, name, strlen(name));
-    list = parameters ? NULL : parameters_of(rp_buf_text(&clean));
-    collapse(&shorter, rp_buf_text(&clean), list, false);
+    list = parameters_of(rp_buf_text(&clean));
+    begin = behind_return_type(rp_buf_text(&clean), list);
+    if (parameters)
+        rp_buf_append(&shorter, clean.data, clean.length);
+    else
+        collapse(&shorter, begin, list, false);
     if (columns && rp_text_columns(rp_buf_text(&shorter), shorter.length) > columns) {
         rp_buf_clear(&shorter);
-        collapse(&shorter, rp_buf_text(&clean), parameters_of(rp_buf_text(&clean)), true);
+        collapse(&shorter, begin, list, true);
     }
     append_fit(out, rp_buf_text(&shorter), shorter.length, columns);
     out->failed |= clean.failed || shorter.failed;

@@ -29,7 +29,8 @@ size_t rp_text_columns(const char *text, size_t length);
 /* Appends `text` as valid UTF-8 without control characters. */
 void rp_text_clean(struct rp_buf *out, const char *text, size_t length);
 
-/* Appends a function name, clean and at most `columns` wide (0: as long as it is). The parameters become `(...)` unless `parameters`; when it still does not
+/* Appends a function name, clean and at most `columns` wide (0: as long as it is). Without `parameters` they become `(...)` and a
+ * return type is left out; when it does not
  * fit, template arguments become `<...>`, and at last the middle is left out. Brackets that were balanced stay balanced. */
 void rp_text_symbol(struct rp_buf *out, const char *name, size_t columns, bool parameters);
 

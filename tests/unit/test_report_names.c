@@ -64,8 +64,13 @@ static void symbols_shorten_by_groups(void **state)
     is_symbol("f(int) const", 0, "f(...) const");
     is_symbol("ns::(anonymous namespace)::f(int)", 0, "ns::(anonymous namespace)::f(...)");
     is_symbol("(anonymous namespace)::f", 0, "(anonymous namespace)::f");
-    is_symbol("void exec<void (*)()>(int)", 0, "void exec<void (*)()>(...)");
-    is_symbol("void exec<void (*)(std::string)>(int)", 26, "void exec<...>(...)");
+    is_symbol("void exec<void (*)()>(int)", 0, "exec<void (*)()>(...)");
+    is_symbol("void exec<void (*)(std::string)>(int)", 26, "exec<...>(...)");
+    is_symbol("a::Handle<a::B> a::C<a::D>::Add<int>(int)", 0, "a::C<a::D>::Add<int>(...)");
+    is_symbol("non-virtual thunk to A::f(int)", 0, "non-virtual thunk to A::f(...)");
+    is_symbol("operator new(unsigned long)", 0, "operator new(...)");
+    is_symbol("A::operator std::string() const", 0, "A::operator std::string() const");
+    is_symbol("JS:*find /srv/app.mjs:1:2", 0, "JS:*find /srv/app.mjs:1:2");
     is_symbol("A::operator()(int) const", 0, "A::operator()(...) const");
     is_symbol("A::operator<(A const&)", 0, "A::operator<(...)");
     is_symbol("A::operator<< <int>(A const&)", 0, "A::operator<< <int>(...)");
