@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "categorize.h"
+#include "categorize/categorize.h"
 
 enum { INPUT_MAX = 1 << 16, FRAMES_MAX = 256, CATEGORIES_MAX = 4096 };
 

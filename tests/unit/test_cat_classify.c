@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "categorize.h"
+#include "categorize/categorize.h"
 
 enum { FRAMES_MAX = 64 };
 

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
-#include "categorize.h"
+#include "categorize/categorize.h"
 
 static enum rp_status load(const char *text, size_t length, struct rp_buf *problems, struct rp_err *err)
 {

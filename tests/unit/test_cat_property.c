@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "categorize.h"
+#include "categorize/categorize.h"
 
 enum { RULES_MAX = 12, FRAMES_MAX = 12, CATEGORIES = 6, SETS = 3000, STACKS = 40, TEXT = 8, LIST = 3 };
 

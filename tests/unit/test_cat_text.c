@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/io.h"
-#include "categorize.h"
+#include "categorize/categorize.h"
 
 static struct cat_rules *rules_from(const char *text)
 {
