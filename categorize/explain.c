@@ -105,13 +105,25 @@ static bool is_star(const struct cat_pattern *p)
     return p->kind == CAT_PATTERN_GLOB && p->body_length == 1 && p->body[0] == CAT_GLOB_ANY;
 }
 
-/* `named`: a bare * does not count as knowing the name. */
-static bool span_matches(struct explainer *e, struct cat_span span, const char *text, size_t length, bool named)
+static bool span_matches(struct explainer *e, struct cat_span span, const char *text, size_t length)
 {
     for (uint32_t i = 0; text && i < span.n; i++)
-        if (!(named && is_star(&e->rules->patterns.at[span.first + i])) &&
-            cat_pattern_match(&e->rules->patterns.at[span.first + i], &e->matcher->scratch->run, text, length))
+        if (cat_pattern_match(&e->rules->patterns.at[span.first + i], &e->matcher->scratch->run, text, length))
             return true;
+    return false;
+}
+
+/* A pattern of the rule was written with this name in mind: a bare * was not, nor, as long as the module is unknown, a regex, which is mostly wide. */
+static bool knows_name(struct explainer *e, struct cat_span span, const struct cat_symbol *s, const char *name)
+{
+    bool module = s->module && s->module[0];
+
+    for (uint32_t i = 0; i < span.n; i++) {
+        const struct cat_pattern *p = &e->rules->patterns.at[span.first + i];
+
+        if (!is_star(p) && (module || p->kind != CAT_PATTERN_REGEX) && cat_pattern_match(p, &e->matcher->scratch->run, name, cat_plain_length(name)))
+            return true;
+    }
     return false;
 }
 
@@ -125,14 +137,15 @@ static void tell_near_misses(struct explainer *e, size_t frame)
         const struct cat_rule *r = &e->rules->rules.at[i];
         const struct cat_span *field = r->test.field;
 
-        if (!span_matches(e, field[CAT_SYMBOL], name, cat_plain_length(name), true))
+        if (!knows_name(e, field[CAT_SYMBOL], s, name))
             continue;
-        if (field[CAT_MODULE].n && !span_matches(e, field[CAT_MODULE], s->module, s->module ? strlen(s->module) : 0, false)) {
+        if (field[CAT_MODULE].n && !span_matches(e, field[CAT_MODULE], s->module, s->module ? strlen(s->module) : 0)) {
             begin(e, "fails", i);
-            rp_buf_printf(e->out, ": the module is \"%s\", not ", s->module ? s->module : "");
+            rp_buf_printf(e->out, s->module && s->module[0] ? ": the module is %s, not " : ": the module is unknown%s (write module!name), not ",
+                          s->module ? s->module : "");
             tell_span(e->out, e->rules, field[CAT_MODULE]);
             rp_buf_putc(e->out, '\n');
-        } else if (field[CAT_FILE].n && !span_matches(e, field[CAT_FILE], s->file, s->file ? strlen(s->file) : 0, false)) {
+        } else if (field[CAT_FILE].n && !span_matches(e, field[CAT_FILE], s->file, s->file ? strlen(s->file) : 0)) {
             begin(e, "fails", i);
             rp_buf_printf(e->out, ": the source file is %s, not ", s->file ? s->file : "unknown");
             tell_span(e->out, e->rules, field[CAT_FILE]);

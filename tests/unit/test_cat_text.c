@@ -166,7 +166,7 @@ static void explain_says_who_wins_and_why_not(void **state)
                                                                   "=> app.json \"JSON rendering\": frame 1, json_escape\n");
     check_explained("lib!json_x < app!json_y < handle_get < sqlite3_step < [truncated: z]",
                     "  0  json_x (in lib)\n"
-                    "     fails   app-json -> app.json  (mine.yaml:5:10): the module is \"lib\", not app*\n"
+                    "     fails   app-json -> app.json  (mine.yaml:5:10): the module is lib, not app*\n"
                     "  1  json_y (in app)\n"
                     "     fails   app-json -> app.json  (mine.yaml:5:10): under one of sqlite3_step\n"
                     "  2  handle_get\n"
@@ -176,6 +176,9 @@ static void explain_says_who_wins_and_why_not(void **state)
                     "  4  [truncated: z]\n"
                     "     the stack was cut here\n"
                     "=> uncategorized: the stack was cut before a claimed frame came\n");
+    check_explained("json_z", "  0  json_z\n"
+                              "     fails   app-json -> app.json  (mine.yaml:5:10): the module is unknown (write module!name), not app*\n"
+                              "=> uncategorized: no rule claims a frame\n");
     check_explained("malloc < x | thread=main", "  0  malloc\n"
                                                 "     fails   mem -> mem  (mine.yaml:7:10): the thread is not w*\n"
                                                 "  1  x\n"
@@ -191,7 +194,7 @@ static void explain_says_who_wins_and_why_not(void **state)
                     "=> mem \"memory\": frame 1, malloc, which takes what no rule claims below it\n"
                     "   paid for by app.json: json_x\n");
     check_explained("[k]json_x < malloc | state=blocked", "  0  json_x (in [kernel])\n"
-                                                          "     fails   app-json -> app.json  (mine.yaml:5:10): the module is \"[kernel]\", not app*\n"
+                                                          "     fails   app-json -> app.json  (mine.yaml:5:10): the module is [kernel], not app*\n"
                                                           "  1  malloc\n"
                                                           "     fails   mem -> mem  (mine.yaml:7:10): its category sees running threads only\n"
                                                           "=> uncategorized: no rule claims a frame\n");
