@@ -312,7 +312,8 @@ class Case(unittest.TestCase):
         return self.start(ROWLOAD, *args)
 
     def start_node(self, *args):
-        return self.start(node24_path(), *args)
+        # In the scratch folder: Node leaves log files where it runs when it writes a map of its code.
+        return self.start(node24_path(), *args, cwd=self.scratch)
 
     def rowprof_ok(self, *args, timeout=120, **options):
         run = rowprof(*args, timeout=timeout, **options)
