@@ -77,3 +77,19 @@ uint64_t rp_raise_limits(void)
     (void)raise_limit(RLIMIT_MEMLOCK);
     return raise_limit(RLIMIT_NOFILE);
 }
+
+uint64_t rp_max_sample_rate(void)
+{
+    struct rp_buf text = {0};
+    struct rp_err ignored;
+    uint64_t rate = 0;
+
+    if (rp_read_file("/proc/sys/kernel/perf_event_max_sample_rate", LIST_FILE_MAX, &text, &ignored) == RP_OK) {
+        struct rp_cursor c = rp_cursor_of(rp_buf_text(&text), text.length);
+
+        if (!rp_cursor_u64(&c, &rate))
+            rate = 0;
+    }
+    rp_buf_release(&text);
+    return rate ? rate : UINT32_MAX;
+}

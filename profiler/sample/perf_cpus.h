@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which CPUs there are, and how much the process may hold. */
+/* Which CPUs there are, how much the process may hold, and how fast the kernel lets itself be sampled. */
 #ifndef RP_SAMPLE_PERF_CPUS_H
 #define RP_SAMPLE_PERF_CPUS_H
 
@@ -21,5 +21,8 @@ enum rp_status rp_cpu_list_read(struct rp_cpu_list *cpus, struct rp_err *err);
 
 /* Raises the soft limits on open files and locked memory to the hard ones; gives how many files may be open. */
 uint64_t rp_raise_limits(void);
+
+/* kernel.perf_event_max_sample_rate; a very large number when it cannot be read. */
+uint64_t rp_max_sample_rate(void);
 
 #endif

@@ -22,8 +22,9 @@ enum {
     FILES_RESERVED = 256,              /* images, debug files, our own */
     RING_BYTES = 8 << 20,              /* 500 ms of 16 KiB copies at 997 Hz */
     RING_BYTES_MIN = 64 << 10,
-    RINGS_BYTES_MAX = 256 << 20,       /* all CPUs together */
+    RINGS_BYTES_MAX = 128 << 20,       /* all CPUs together */
     LIST_ROUNDS_MAX = 8,
+    EXIT_CHECKS = 5,                   /* looks at a thread that was refused, 1 ms apart */
     RECORDS_PER_RING_MIN = 8,          /* below that, larger copies lose more than they win */
 };
 
@@ -88,6 +89,18 @@ static bool is_live(const struct candidate *c)
     return rp_thread_read(c->pid, c->tid, &info) && !strchr("ZX", info.state);
 }
 
+/* Whether a refused thread is (nearly) gone: a thread that is exiting has no memory any more and is refused for that. */
+static bool is_going(const struct candidate *c, int result)
+{
+    int checks = result == -EPERM || result == -EACCES ? EXIT_CHECKS : 1;
+
+    for (; checks > 0 && is_live(c); checks--) {
+        if (checks > 1)
+            usleep(1000);
+    }
+    return checks > 0;
+}
+
 static void close_events_of(struct rp_perf_sampler *s, struct rp_perf_events *events, size_t from)
 {
     for (size_t i = from; i < events->at.n; i++) {
@@ -144,7 +157,7 @@ static void open_candidates(struct rp_perf_sampler *s, const struct candidates *
 
         if (!result) {
             o->opened++;
-        } else if (result == -ESRCH || !is_live(c)) {
+        } else if (result == -ESRCH || is_going(c, result)) {
             o->vanished++;
         } else {
             o->unsampled++;
@@ -180,11 +193,10 @@ static size_t events_room(const struct rp_perf_sampler *s, uint64_t files)
     return files - reserved > INT32_MAX ? INT32_MAX : (size_t)(files - reserved);
 }
 
-static enum rp_status explain(struct rp_perf_sampler *s, uint32_t pid, int error, struct rp_err *err)
+static enum rp_status explain(uint32_t pid, int error, struct rp_err *err)
 {
     struct rp_permission_facts facts;
 
-    (void)s;
     rp_permission_facts_read(pid, &facts);
     return rp_permission_explain(&facts, "perf_event_open", -error, err);
 }
@@ -279,7 +291,7 @@ static enum rp_status open_rings(struct rp_perf_sampler *s, const struct rp_cpu_
         if (result == -ENODEV)
             continue;
         if (result)
-            return explain(s, (uint32_t)getpid(), result, err);
+            return explain((uint32_t)getpid(), result, err);
         slot = rp_vec_add(&s->rings);
         if (!slot) {
             rp_perf_ring_close(&ring);
@@ -299,24 +311,23 @@ static enum rp_status probe(struct rp_perf_sampler *s, int cpu, struct rp_err *e
 {
     struct candidates none = {0}, list = {0};
     enum rp_status status = list_new(s, &none, &list, err);
-    int result = -ESRCH;
+    int result = -ESRCH, refused = -ESRCH;
     uint32_t pid = s->targets.at[0].pid;
 
     for (size_t i = 0; i < list.at.n && !status; i++) {
         struct rp_perf_want want = s->want;
 
-        pid = list.at.at[i].pid;
+        pid = refused == -ESRCH ? list.at.at[i].pid : pid;
         result = rp_perf_open_probe(&want, (int)list.at.at[i].tid, cpu);
         if (result >= 0) {
             close(result);
             s->want = want;
             break;
         }
-        if (result != -ESRCH && is_live(&list.at.at[i]))
-            break;
+        refused = result == -ESRCH || !is_live(&list.at.at[i]) ? refused : result;
     }
     rp_vec_release(&list.at);
-    return status || result >= 0 ? status : explain(s, pid, result, err);
+    return status || result >= 0 ? status : explain(pid, refused, err);
 }
 
 static void note_what_is_missing(struct rp_perf_sampler *s)
@@ -344,6 +355,18 @@ static void note_opening(struct rp_perf_sampler *s, const struct opening *o)
         rp_perf_note(s, "%u threads are not sampled, the least busy ones (%s; raise ulimit -n).", o->unsampled, strerror(-o->refusal));
 }
 
+/* The kernel lowers its maximum by itself when sampling proved slow; asking for more ends in throttling, or in a refusal that looks like another. */
+static void clamp_rate(struct rp_perf_sampler *s)
+{
+    uint64_t most = rp_max_sample_rate();
+
+    if (s->want.hz > most) {
+        rp_perf_note(s, "The rate is %u per second instead of %u (kernel.perf_event_max_sample_rate).", (uint32_t)most, s->want.hz);
+        s->want.hz = (uint32_t)most;
+    }
+    s->stats.hz = s->want.hz;
+}
+
 enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err)
 {
     uint64_t files = rp_raise_limits();
@@ -351,6 +374,7 @@ enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err)
     struct opening o = {0};
     enum rp_status status = rp_cpu_list_read(&cpus, err);
 
+    clamp_rate(s);
     if (!status)
         status = probe(s, cpus.at.at[0], err);
     if (!status)
@@ -358,7 +382,7 @@ enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err)
     if (!status)
         status = open_threads(s, events_room(s, files), &s->events, &o, err);
     if (!status && !s->events.at.n)
-        status = explain(s, o.refusal ? o.refused_pid : s->targets.at[0].pid, o.refusal ? o.refusal : -ESRCH, err);
+        status = explain(o.refusal ? o.refused_pid : s->targets.at[0].pid, o.refusal ? o.refusal : -ESRCH, err);
     if (!status) {
         note_what_is_missing(s);
         note_opening(s, &o);
@@ -386,6 +410,8 @@ enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes,
     enum rp_status status = RP_OK;
 
     if (s->rings.at[0].data_bytes / stack_bytes < RECORDS_PER_RING_MIN || room < s->events.at.n * 2) {
+        rp_perf_note(s, "Stacks are cut at %u bytes, and a larger copy does not fit the limits (%s).", s->want.stack_bytes,
+                     room < s->events.at.n * 2 ? "ulimit -n" : "kernel.perf_event_mlock_kb, ulimit -l");
         s->may_grow = false;
         return RP_OK;
     }

@@ -130,7 +130,7 @@ static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_si
     }
     forget_if_another(s, &record->event);
     if (record->event.kind == RP_EVENT_SAMPLE) {
-        record->event.u.sample.weight_ns = rp_perf_period_ns(s->options.hz);
+        record->event.u.sample.weight_ns = rp_perf_period_ns(s->want.hz);
         s->stats.samples++;
     }
     return sink(context, &record->event, err);

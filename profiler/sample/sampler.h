@@ -73,6 +73,7 @@ struct rp_sampler_options {
 /* What a run went through, for the report's quality line. Counters only grow. */
 struct rp_sampler_stats {
     enum rp_clock_source source;
+    uint32_t hz;               /* rate in use: what was asked for, or the kernel's maximum */
     bool kernel_visible;       /* kernel frames were recorded */
     uint32_t stack_bytes;      /* present size of the stack copy */
     uint32_t stack_grown;      /* how often it grew */

@@ -168,12 +168,21 @@ static struct rp_image *find_file(const struct rp_images *images, uint64_t dev, 
 /* Reads what the open file is. The descriptor stays open, which also keeps its inode number from being used again. */
 static enum rp_status read_file(struct rp_image *image, struct rp_err *err)
 {
+    struct rp_buf text = {0};
+    enum rp_status status;
+    char magic[SELFMAG];
     struct stat st;
 
     if (fstat(image->fd, &st) != 0 || st.st_size < 0)
         return RP_OK;
     image->elf = elf_begin(image->fd, ELF_C_READ, NULL);
-    return rp_image_read_headers(image, (uint64_t)st.st_size, err);
+    status = rp_image_read_headers(image, (uint64_t)st.st_size, err);
+    if (status || image->nsegments || rp_pread_full(image->fd, magic, sizeof magic, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG) != 0)
+        return status;
+    rp_buf_printf(&text, "%s is a damaged ELF file, or none for x86-64; names and unwind rows of it are missing", image->path);
+    image->problem = text.failed ? NULL : rp_strndup(rp_buf_text(&text), text.length);
+    rp_buf_release(&text);
+    return image->problem ? RP_OK : rp_fail_nomem(err);
 }
 
 static bool is_memfd(const struct rp_image *image)
@@ -219,6 +228,7 @@ static enum rp_status open_saved(struct rp_image *image, const struct rp_image_k
         status = read_file(image, err);
     if (status || (image->fd >= 0 && is_as_saved(image, key)))
         return status;
+    rp_free(image->problem);
     rp_buf_printf(&text, "%s is %s here; names and unwind rows of it are missing", image->path, image->fd < 0 ? "not" : "of another build");
     image->problem = text.failed ? NULL : rp_strndup(rp_buf_text(&text), text.length);
     rp_buf_release(&text);

@@ -469,6 +469,7 @@ static void test_damaged_elf(void **state)
             assert_true(s->offset < good.length && s->filesz <= good.length - s->offset);
             assert_true(s->vaddr + s->filesz >= s->vaddr);
         }
+        assert_true(images.at.at[id]->nsegments || images.at.at[id]->problem);
         assert_true(images.at.at[id]->build_id_bytes <= sizeof images.at.at[id]->build_id);
         (void)rp_image_offset_to_addr(images.at.at[id], 0x3000, &addr);
         rp_images_release(&images);
