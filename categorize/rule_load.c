@@ -366,17 +366,17 @@ static void take_order(struct cat_load *l, const struct cat_node *value, void *u
 
 static void take_categories(struct cat_load *l, const struct cat_node *value, void *unused)
 {
-    if (value->kind == CAT_NODE_LIST)
+    if (value->kind == CAT_NODE_LIST && value->n)
         cat_load_list(l, value, "categories", take_category, unused);
-    else if (value->kind != CAT_NODE_BAD)
+    else if (value->kind != CAT_NODE_BAD && value->kind != CAT_NODE_LIST)
         cat_load_told(l, value, 0, "expected a list of categories, each beginning with `-`");
 }
 
 static void take_rules(struct cat_load *l, const struct cat_node *value, void *unused)
 {
-    if (value->kind == CAT_NODE_LIST)
+    if (value->kind == CAT_NODE_LIST && value->n)
         cat_load_list(l, value, "rules", take_rule, unused);
-    else if (value->kind != CAT_NODE_BAD)
+    else if (value->kind != CAT_NODE_BAD && value->kind != CAT_NODE_LIST)
         cat_load_told(l, value, 0, "expected a list of rules, each beginning with `-`");
 }
 

@@ -237,6 +237,17 @@ static void a_good_file_is_taken_whole(void **state)
     rp_buf_release(&problems);
 }
 
+static void empty_lists_are_fine(void **state)
+{
+    static const char text[] = "categories: []\nrules: []\n";
+    struct rp_buf problems = {0};
+    struct rp_err err = {0};
+
+    (void)state;
+    assert_int_equal(load(text, strlen(text), &problems, &err), RP_OK);
+    assert_int_equal(problems.length, 0);
+}
+
 static void ids_are_unique_across_files(void **state)
 {
     static const char a[] = "categories: [{id: c, name: C, kind: cost}]\nrules: [{id: r, category: c, symbol: x}]\n";
@@ -306,7 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mistake_has_place_and_words), cmocka_unit_test(a_quoted_column_counts_characters),
         cmocka_unit_test(too_much_is_told_not_swallowed),   cmocka_unit_test(a_good_file_is_taken_whole),
-        cmocka_unit_test(ids_are_unique_across_files),      cmocka_unit_test(a_bad_file_leaves_nothing_behind),
+        cmocka_unit_test(empty_lists_are_fine),             cmocka_unit_test(ids_are_unique_across_files),      cmocka_unit_test(a_bad_file_leaves_nothing_behind),
         cmocka_unit_test(no_memory_is_survived_at_every_allocation),
     };
 
