@@ -73,4 +73,12 @@
 /* Any text file read whole from procfs or disk. */
 #define RP_FILE_MAX ((size_t)256 << 20)
 
+/* A profile file that is read: ten seconds of Node are under 1 MB. */
+#define RP_PROFILE_FILE_MAX ((uint64_t)1 << 30)
+
+/* What a profile file may claim: functions inlined at one address, and samples in one line of counts (as many such lines as the largest file
+ * holds sum up to 64 bits). */
+#define RP_LOCATION_LINES_MAX 4096u
+#define RP_COUNT_MAX ((uint64_t)1 << 36)
+
 #endif
