@@ -157,17 +157,9 @@ enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process
 
 static enum rp_status on_mmap(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_event *event, struct rp_err *err)
 {
-    struct rp_image_key key = {.pid = event->pid,
-                               .start = event->u.mmap.start,
-                               .end = event->u.mmap.end,
-                               .offset = event->u.mmap.offset,
-                               .dev = event->u.mmap.dev,
-                               .ino = event->u.mmap.ino,
-                               .path = event->u.mmap.path};
-    struct rp_mapping mapping = {.start = key.start, .end = key.end, .offset = key.offset};
-    enum rp_status status = rp_images_get(fold->images, &key, &mapping.image, err);
+    struct rp_image_key key = rp_event_image_key(event);
 
-    return status ? status : rp_space_add(&process->space, &mapping, err);
+    return rp_space_map(&process->space, fold->images, &key, err);
 }
 
 /* execve: the same pid and tid, another program. */
