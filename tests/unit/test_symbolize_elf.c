@@ -312,7 +312,9 @@ static void exported_stub_names_local_function(void **state)
                 ".text\n.type work,@function\nwork: .cfi_startproc\n nop\n nop\n nop\n ret\n .cfi_endproc\n.size work,.-work\n"
                 ".type other,@function\nother: .cfi_startproc\n nop\n ret\n .cfi_endproc\n.size other,.-other\n"
                 ".globl do_unlock\n.type do_unlock,@function\ndo_unlock: .cfi_startproc\n mov $1,%esi\n jmp work\n .cfi_endproc\n.size do_unlock,.-do_unlock\n"
-                ".globl __do_unlock\n.set __do_unlock, do_unlock\n.type __do_unlock,@function\n");
+                ".globl __do_unlock\n.set __do_unlock, do_unlock\n.type __do_unlock,@function\n"
+                ".skip 500\n.globl far\n.type far,@function\nfar: xor %edx,%edx\n jmp away\n.size far,.-far\n" /* with a jump of the other size */
+                ".skip 500\n.type away,@function\naway: .cfi_startproc\n nop\n ret\n .cfi_endproc\n.size away,.-away\n");
     names_run(dir, "gcc -shared -nostdlib -o libs.so s.s && cp libs.so full.so && strip libs.so");
     local = names_nm(dir, "full.so", "work");
     names_open(&f, NULL);
@@ -323,6 +325,7 @@ static void exported_stub_names_local_function(void **state)
     assert_int_equal(names_function(&f, location, -1)->start, local);
     assert_true(names_has_alias(&f, names_function(&f, location, -1), "do_unlock"));
     assert_true(names_has_alias(&f, names_function(&f, location, -1), "__do_unlock"));
+    assert_string_equal(names_shown(&f, image, names_nm(dir, "full.so", "away") + 1), "far [local]");
     assert_non_null(strstr(names_shown(&f, image, names_nm(dir, "full.so", "other")), "libs.so+0x"));
     names_close(&f);
 }
