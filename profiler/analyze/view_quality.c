@@ -31,6 +31,20 @@ static unsigned look_at(const struct rp_view *view, const struct rp_frames *fram
     return seen;
 }
 
+/* The thread went on under another program (execve): its samples are those of the other generation. */
+static bool sampled_elsewhere(const struct rp_profile *p, const bool *sampled, const struct rp_profile_thread *thread)
+{
+    const struct rp_profile_process *process = &p->processes.at[thread->process];
+
+    for (size_t i = 0; i < p->threads.n; i++) {
+        const struct rp_profile_thread *t = &p->threads.at[i];
+
+        if (sampled[i] && t->tid == thread->tid && t->process != thread->process && p->processes.at[t->process].pid == process->pid)
+            return true;
+    }
+    return false;
+}
+
 static enum rp_status count_threads(const struct rp_view *view, struct rp_quality *quality, struct rp_err *err)
 {
     const struct rp_profile *p = view->profile;
@@ -48,7 +62,7 @@ static enum rp_status count_threads(const struct rp_view *view, struct rp_qualit
             continue;
         if (sampled[i])
             quality->threads_seen++;
-        else
+        else if (p->processes.n < 2 || !sampled_elsewhere(p, sampled, t))
             quality->idle_threads++;
         if (t->wall_ns > t->cpu_ns)
             quality->idle_seconds += (double)(t->wall_ns - t->cpu_ns) / 1e9;

@@ -4,6 +4,7 @@
  * The order is the point: whatever can be refused is refused before the target is touched (options, rules, the path to keep the profile), what was recorded
  * is kept before it is shown, and a failure to keep it does not stop it from being shown. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -114,6 +115,17 @@ static enum rp_status record(struct recording *r, struct rp_err *err)
     return status;
 }
 
+/* A thread that was asked for and never seen costs no recording, either. */
+static void show_all_threads(const struct recording *r, const struct cat_rules *rules, const char *file, struct rp_err *err)
+{
+    struct rp_settings all = *r->settings;
+    struct rp_err other;
+
+    all.thread = NULL;
+    if (!rp_show(&all, rules, &r->profile, file, &other))
+        snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "; the report is of all threads");
+}
+
 /* Keeps and shows what was recorded. The first failure is the outcome, the later steps are done all the same. */
 static enum rp_status keep_and_show(const struct recording *r, const struct cat_rules *rules, struct rp_err *err)
 {
@@ -128,6 +140,8 @@ static enum rp_status keep_and_show(const struct recording *r, const struct cat_
         return RP_OK;
     }
     shown = rp_show(s, rules, &r->profile, kept ? NULL : s->output, &other);
+    if (shown == RP_NOTFOUND && s->thread)
+        show_all_threads(r, rules, kept ? NULL : s->output, &other);
     if (!kept && shown)
         *err = other;
     else if (s->output && !kept && !s->quiet)

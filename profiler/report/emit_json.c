@@ -26,6 +26,8 @@ static void targets(const struct rp_report *r, struct rp_json *w)
         const struct rp_profile_process *process = &p->processes.at[i];
         uint64_t threads = 0;
 
+        if (!rp_report_lists(r, i))
+            continue;
         for (size_t k = 0; k < p->threads.n; k++)
             threads += p->threads.at[k].process == i;
         rp_json_begin_inline(w, '{');

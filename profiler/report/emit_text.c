@@ -93,24 +93,44 @@ static void put_target(const struct rp_report *r, uint32_t process, const struct
     rp_buf_release(&rest);
 }
 
+/* A replay has no time of its own: neither duration nor rate are known. */
+static void put_run(const struct rp_report *r, bool behind, struct rp_buf *run)
+{
+    const struct rp_profile *p = r->profile;
+    const char *source = rp_profile_text(p, p->run.source);
+
+    rp_buf_puts(run, behind ? DOT : "");
+    if (!strcmp(source, "replay")) {
+        rp_buf_puts(run, "replayed snapshots");
+    } else {
+        rp_buf_printf(run, "%.1f s" DOT, (double)p->run.seconds_ns / 1e9);
+        rp_text_fit(run, source, 40);
+        rp_buf_printf(run, " %" PRIu32 " Hz", p->run.hz);
+    }
+    if (r->options.thread) {
+        rp_buf_puts(run, DOT "only thread ");
+        rp_text_fit(run, r->options.thread, 40);
+    }
+}
+
 static void put_header(const struct rp_report *r, struct rp_buf *out)
 {
     const struct rp_profile *p = r->profile;
     const struct rp_buf none = {0};
     struct rp_buf run = {0};
-    uint32_t n = (uint32_t)p->processes.n;
+    uint32_t n = 0, shown = 0;
 
-    rp_buf_printf(&run, "%s%.1f s" DOT, n == 1 ? DOT : "", (double)p->run.seconds_ns / 1e9);
-    rp_text_fit(&run, rp_profile_text(p, p->run.source), 40);
-    rp_buf_printf(&run, " %" PRIu32 " Hz", p->run.hz);
-    if (r->options.thread) {
-        rp_buf_puts(&run, DOT "only thread ");
-        rp_text_fit(&run, r->options.thread, 40);
-    }
-    for (uint32_t i = 0; i < n && i < TARGETS_MAX; i++)
+    for (uint32_t i = 0; i < p->processes.n; i++)
+        n += rp_report_lists(r, i);
+    put_run(r, n == 1, &run);
+    for (uint32_t i = 0; i < p->processes.n && shown < TARGETS_MAX; i++) {
+        if (!rp_report_lists(r, i))
+            continue;
         put_target(r, i, n == 1 ? &run : &none, out);
-    if (n > TARGETS_MAX)
-        rp_buf_printf(out, "and %" PRIu32 " more processes\n", n - TARGETS_MAX);
+        shown++;
+    }
+    if (n > shown)
+        rp_buf_printf(out, "and %" PRIu32 " more process%s\n", n - shown, n - shown == 1 ? "" : "es");
     if (n != 1)
         rp_buf_printf(out, "%s\n", rp_buf_text(&run));
     out->failed |= run.failed;

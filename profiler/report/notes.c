@@ -117,7 +117,8 @@ static enum rp_status note_kernel(struct rp_report *r, struct rp_err *err)
         rp_buf_puts(&b, "Time in the kernel is not visible with the present rights and is missing from the shares");
         if (!r->options.thread && cpu > 0 && 1 - seen / cpu >= hidden_worth)
             rp_buf_printf(&b, ": about %.0f %% of the %.1f s of CPU time", 100 * (1 - seen / cpu), cpu);
-        rp_buf_puts(&b, ". It shows with CAP_PERFMON, or with kernel.perf_event_paranoid at 1 or below.");
+        /* The sampler's own note may hold setting and remedy. */
+        rp_buf_puts(&b, strstr(rp_profile_text(p, p->run.note), "paranoid") ? "." : ". It shows with CAP_PERFMON, or with kernel.perf_event_paranoid at 1 or below.");
     }
     return note(r, "kernel-hidden", &b, err);
 }

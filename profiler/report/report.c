@@ -37,6 +37,35 @@ const struct rp_category_row *rp_report_row(const struct rp_report *report, uint
     return NULL;
 }
 
+bool rp_report_lists(const struct rp_report *report, uint32_t process)
+{
+    const struct rp_profile *p = report->profile;
+    uint32_t last = process;
+
+    if (report->sampled[process])
+        return true;
+    for (uint32_t i = 0; i < p->processes.n; i++) {
+        if (p->processes.at[i].pid != p->processes.at[process].pid)
+            continue;
+        if (report->sampled[i])
+            return false;
+        last = i > last ? i : last;
+    }
+    return last == process;
+}
+
+static enum rp_status find_sampled(struct rp_report *report, struct rp_err *err)
+{
+    const struct rp_profile *p = report->profile;
+
+    report->sampled = rp_calloc(p->processes.n + 1, sizeof *report->sampled);
+    if (!report->sampled)
+        return rp_fail_nomem(err);
+    for (size_t i = 0; i < p->counts.n; i++)
+        report->sampled[p->threads.at[p->counts.at[i].thread].process] = true;
+    return RP_OK;
+}
+
 void rp_report_command(const struct rp_report *report, const struct rp_profile_process *process, struct rp_buf *out)
 {
     const char *command = rp_profile_text(report->profile, process->command);
@@ -144,8 +173,10 @@ static enum rp_status gather_unclaimed(struct rp_report *report, struct rp_err *
 static enum rp_status gather(struct rp_report *report, struct rp_err *err)
 {
     const struct rp_view *view = report->view;
-    enum rp_status status = rp_view_quality(view, &report->quality, err);
+    enum rp_status status = find_sampled(report, err);
 
+    if (!status)
+        status = rp_view_quality(view, &report->quality, err);
     if (!status)
         status = rp_view_categories(view, &report->categories, err);
     if (!status && report->options.unclaimed)
@@ -197,4 +228,6 @@ void rp_report_release(struct rp_report *report)
     for (size_t i = 0; i < report->notes.n; i++)
         rp_free(report->notes.at[i].text);
     rp_vec_release(&report->notes);
+    rp_free(report->sampled);
+    report->sampled = NULL;
 }

@@ -72,6 +72,7 @@ struct rp_report {
     struct rp_unclaimed_table unclaimed;
     RP_VEC(struct rp_report_tree) trees;
     RP_VEC(struct rp_note) notes;
+    bool *sampled; /* per process of the profile: it has counts */
 };
 
 /* `report` is filled from zero; release it whatever the outcome. The view must outlive it. */
@@ -82,6 +83,9 @@ void rp_report_release(struct rp_report *report);
 
 /* The sample count of `category` in the table; 0 when it has no row. */
 const struct rp_category_row *rp_report_row(const struct rp_report *report, uint32_t category);
+
+/* A process to be listed: one of those that a pid was (each execve makes another) only if it has samples, or none of them has and it is the last. */
+bool rp_report_lists(const struct rp_report *report, uint32_t process);
 
 /* The target's short name: the base name of the program and its arguments, or the thread name of a kernel thread. */
 void rp_report_command(const struct rp_report *report, const struct rp_profile_process *process, struct rp_buf *out);

@@ -84,7 +84,7 @@ static void suffix(const struct painter *p, const struct rp_calltree_node *node,
         rp_text_fit(out, rp_profile_text(profile, f->module), 40);
         rp_buf_putc(out, ')');
     }
-    if (next_shown(p, node->first_child) != UINT32_MAX && node->self && (double)node->self >= self_worth * (double)node->samples)
+    if (!p->report->options.callers && next_shown(p, node->first_child) != UINT32_MAX && node->self && (double)node->self >= self_worth * (double)node->samples)
         rp_buf_printf(out, "  [%" PRIu64 " self]", node->self);
 }
 

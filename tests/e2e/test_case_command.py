@@ -130,6 +130,15 @@ class Interrupting(harness.Case):
             self.assertTrue(os.path.exists(out))
 
 
+    @harness.needs(harness.perf_events)
+    def test_an_unknown_thread_costs_no_recording(self):
+        target = self.start("/usr/bin/python3", "-c", BUSY)
+        run = harness.rowprof("-p", target.pid, "-d", "0.5", "-t", "nosuch")
+        self.assertEqual(run.status, 1)
+        self.assertIn("nosuch", run.stderr)
+        self.assertIn("on-CPU sample", run.stdout)
+
+
 class Launching(harness.Case):
     @harness.needs(harness.perf_events)
     def test_the_result_is_clean_and_the_child_runs_on(self):

@@ -191,6 +191,22 @@ static void notes_name_the_remedy(void **state)
     rp_buf_release(&b);
 }
 
+/* The kernel's part that nobody saw has a size, since the CPU clock counts it: 2 s of CPU time, 100 samples at 100 Hz. */
+static void hidden_kernel_time_has_a_size(void **state)
+{
+    struct rp_report_options o;
+    struct rp_buf b = {0};
+
+    (void)state;
+    defaults(&o);
+    text_of(".process 9 comm=x command=x\n.thread x/9 pid=9 wall=2 cpu=2\n.run seconds=2 hz=100 source=cpu-clock\nexec;main 100 thread=x/9 pid=9\n", rules, &o, "text", &b);
+    holds(&b, "missing from the shares:\n      about 50 % of the 2.0 s of CPU time");
+    rp_buf_clear(&b);
+    text_of(".run seconds=2 hz=100 source=cpu-clock\n[kernel]!read;exec;main 100\n", rules, &o, "text", &b);
+    lacks(&b, "not visible");
+    rp_buf_release(&b);
+}
+
 static void only_so_many_samples_is_said(void **state)
 {
     struct rp_report_options o;
@@ -385,6 +401,7 @@ int main(void)
         cmocka_unit_test(recursion_never_passes_all),
         cmocka_unit_test(losses_are_told),
         cmocka_unit_test(notes_name_the_remedy),
+        cmocka_unit_test(hidden_kernel_time_has_a_size),
         cmocka_unit_test(only_so_many_samples_is_said),
         cmocka_unit_test(widths_are_kept),
         cmocka_unit_test(colours_only_when_wanted),
