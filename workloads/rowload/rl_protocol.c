@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rl_crew.h"
 #include "rl_run.h"
 
 enum {
@@ -92,8 +93,23 @@ static void signals_catch(void)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
+/* The CPU time of whoever does the calls: the workers, or the process. */
+static uint64_t work_cpu_ns(const struct hold *hold)
+{
+    struct rl_done done;
+    if (!hold->run->workload->work)
+        return rl_process_cpu_ns();
+    rl_crew_totals(&done);
+    return done.cpu_ns;
+}
+
 static struct mark mark_take(const struct hold *hold)
 {
+    if (hold->run->workload->work) {
+        struct rl_done done;
+        rl_crew_totals(&done);
+        return (struct mark){rl_monotonic_ns(), done.cpu_ns, done.calls, done.rows, done.nvcsw, done.nivcsw};
+    }
     struct rusage usage;
     struct mark mark = {rl_monotonic_ns(), rl_process_cpu_ns(), hold->done, hold->run->rows, 0, 0};
     if (getrusage(RUSAGE_SELF, &usage) == 0) {
@@ -123,6 +139,16 @@ static bool counter_open(struct hold *hold)
     return words != MAP_FAILED;
 }
 
+/* Folds what the workers have published into the run. */
+static void crew_take(struct hold *hold)
+{
+    struct rl_done done;
+    rl_crew_totals(&done);
+    hold->done = done.calls;
+    hold->run->rows = done.rows;
+    hold->run->sum = done.sum;
+}
+
 static bool batch_do(struct hold *hold, uint64_t calls)
 {
     if (!hold->run->workload->batch(hold->run, calls))
@@ -132,7 +158,7 @@ static bool batch_do(struct hold *hold, uint64_t calls)
 }
 
 /* Warms up, and finds how many calls make a batch of the wanted CPU time. */
-static bool warm_up(struct hold *hold)
+static bool batches_warm(struct hold *hold)
 {
     uint64_t wanted_ns = hold->run->batch_ns ? hold->run->batch_ns : BATCH_NS;
     uint64_t start_ns = rl_monotonic_ns();
@@ -147,6 +173,14 @@ static bool warm_up(struct hold *hold)
         else if (spent_ns > wanted_ns * 2 && hold->batch > 1)
             hold->batch /= 2;
     }
+    return true;
+}
+
+static bool warm_up(struct hold *hold)
+{
+    struct rl_run *run = hold->run;
+    if (!(run->workload->work ? rl_crew_start(run) && rl_crew_warm(run, WARM_NS) : batches_warm(hold)))
+        return false;
     hold->done = 0;
     hold->run->rows = 0;
     hold->run->sum = 0;
@@ -159,6 +193,10 @@ static void ready_print(const struct hold *hold)
 {
     (void)fprintf(stderr, "READY pid=%ld tid=%ld workload=%s", (long)getpid(), (long)syscall(SYS_gettid),
                   hold->run->workload->name);
+    if (hold->run->workload->work) {
+        (void)fprintf(stderr, " processes=%" PRIu64 " threads=%" PRIu64 " pids=", hold->run->processes, hold->run->threads);
+        rl_crew_pids_print(stderr);
+    }
     hold->run->workload->describe(hold->run, stderr);
     (void)fprintf(stderr, " seed=%" PRIu64 "\n", hold->run->seed);
     (void)fflush(stderr);
@@ -226,7 +264,7 @@ static bool between_batches(struct hold *hold)
 {
     const struct rl_run *run = hold->run;
     uint64_t wall_ns = rl_monotonic_ns();
-    uint64_t cpu_ns = rl_process_cpu_ns();
+    uint64_t cpu_ns = work_cpu_ns(hold);
     if (hold->counter) {
         atomic_store_explicit(&hold->counter[1], cpu_ns, memory_order_relaxed);
         atomic_store_explicit(&hold->counter[0], hold->done, memory_order_release);
@@ -245,12 +283,9 @@ static bool between_batches(struct hold *hold)
     return !rl_stop && !(run->hold_ns && wall_ns - hold->begin.wall_ns >= run->hold_ns);
 }
 
-static bool hold_on(struct hold *hold)
+static bool batches_hold(struct hold *hold)
 {
     const struct rl_run *run = hold->run;
-    hold->begin = mark_take(hold);
-    hold->second = hold->begin;
-    hold->slice = hold->begin;
     while (between_batches(hold)) {
         uint64_t calls = hold->batch;
         if (run->calls && run->calls - hold->done < calls)
@@ -261,6 +296,40 @@ static bool hold_on(struct hold *hold)
             return false;
     }
     return true;
+}
+
+/* The workers hold; this thread only looks at what they publish. */
+static bool crew_hold(struct hold *hold)
+{
+    rl_crew_hold(hold->run);
+    while (between_batches(hold) && rl_crew_nap())
+        crew_take(hold);
+    if (!rl_crew_stop(hold->run))
+        return false;
+    crew_take(hold);
+    return true;
+}
+
+static bool hold_on(struct hold *hold)
+{
+    hold->begin = mark_take(hold);
+    hold->second = hold->begin;
+    hold->slice = hold->begin;
+    return hold->run->workload->work ? crew_hold(hold) : batches_hold(hold);
+}
+
+/* What each worker did: the ends of a hold, and how evenly the machine served them. */
+static void workers_print(const struct rl_run *run)
+{
+    for (size_t i = 0; run->workload->work && i < run->processes * run->threads; i++) {
+        struct rl_done done;
+        rl_crew_worker_done(i, &done);
+        double secs = (double)(done.end_ns - done.begin_ns) / SECOND_NS;
+        (void)printf("WORKER index=%zu process=%zu tid=%" PRId64 " calls=%" PRIu64 " secs=%.6f rate=%.1f cpu_secs=%.6f"
+                     " nvcsw=%" PRId64 " nivcsw=%" PRId64 "\n",
+                     i, (size_t)(i / run->threads), done.tid, done.calls, secs, secs > 0 ? (double)done.calls / secs : 0.0,
+                     (double)done.cpu_ns / SECOND_NS, done.nvcsw, done.nivcsw);
+    }
 }
 
 int rl_protocol_run(struct rl_run *run)
@@ -276,11 +345,22 @@ int rl_protocol_run(struct rl_run *run)
     if (!hold_on(&hold))
         goto done;
     struct mark end = mark_take(&hold);
+    if (run->workload->settle)
+        run->workload->settle(run);
+    if (run->workload->work)
+        rl_crew_close(run);
     rate_print(&hold, &hold.begin, &end, "run");
+    workers_print(run);
+    if (run->workload->finish)
+        run->workload->finish(run, stdout);
     (void)printf("SUM %016" PRIx64 "\n", run->sum);
     drift_warn(&hold.slots);
     status = fflush(stdout) == 0 ? 0 : 1;
 done:
+    if (status && run->workload->settle)
+        run->workload->settle(run);
+    if (status && run->workload->work)
+        rl_crew_close(run);
     if (hold.counter)
         (void)munmap((void *)hold.counter, 16);
     return status;

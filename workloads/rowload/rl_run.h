@@ -23,6 +23,7 @@
 #endif
 
 struct rl_workload;
+struct rl_worker;
 
 struct rl_run {
     const struct rl_workload *workload;
@@ -38,6 +39,12 @@ struct rl_run {
     /* Set by the workload's open. */
     uint64_t warm_calls; /* at least so many before READY (and at least half a second) */
     uint64_t batch_ns;   /* CPU time between two looks at the clock; 0: the protocol's own choice */
+
+    /* Set by the open of a workload with workers (rl_crew.h). */
+    uint64_t processes;
+    uint64_t threads; /* per process */
+    bool pin;         /* process i to CPU i */
+    bool unwarmed;    /* hold at once: the start is part of what is measured */
 
     /* Added to by the workload's batch. */
     uint64_t rows;
@@ -57,14 +64,25 @@ struct rl_workload {
     void (*defaults)(struct rl_run *run);
     /* Checks the options together, seeds, opens. False: run->error holds the sentence; close is called all the same. */
     bool (*open)(struct rl_run *run);
-    /* Does `calls` calls. False: run->error holds the sentence. */
+    /* Does `calls` calls. False: run->error holds the sentence. NULL when there are workers. */
     bool (*batch)(struct rl_run *run, uint64_t calls);
+
+    /* Workloads whose workers do the calls, each in a thread of its own; all three or none. False: worker->error holds the
+     * sentence; worker_close is called all the same. settle is called when the last call is done, before any worker
+     * closes; may be NULL. */
+    bool (*worker_open)(struct rl_worker *worker);
+    bool (*work)(struct rl_worker *worker, uint64_t calls);
+    void (*settle)(struct rl_run *run);
+    void (*worker_close)(struct rl_worker *worker);
+
     /* Called once between warm-up and READY, to forget what the warm-up counted. May be NULL. */
     void (*ready)(struct rl_run *run);
     /* Prints ` key=value` pairs for the READY line. */
     void (*describe)(const struct rl_run *run, FILE *out);
     /* Prints lines of the workload's own after each RATE line. May be NULL. */
     void (*report)(const struct rl_run *run, FILE *out);
+    /* The same after the last one only, when workers have closed. May be NULL. */
+    void (*finish)(const struct rl_run *run, FILE *out);
     void (*close)(struct rl_run *run);
 };
 
@@ -87,6 +105,13 @@ static inline uint64_t rl_random_next(uint64_t *state)
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
+}
+
+/* The random number that belongs to call `number`, whoever does it and when. */
+static inline uint64_t rl_random_at(uint64_t seed, uint64_t number)
+{
+    uint64_t state = (seed ^ number * UINT64_C(0xd1342543de82ef95)) + number;
+    return rl_random_next(&state);
 }
 
 #endif

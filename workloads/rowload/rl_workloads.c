@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of workloads. To add one: write wl_NAME.c, and add its two lines here.
+ * The table of workloads. To add one: write wl_NAME.c, and add its one line here.
  */
 #include "rl_run.h"
 
-extern const struct rl_workload wl_get;
-extern const struct rl_workload wl_mix;
+/* clang-format off */
+#define RL_WORKLOADS(X) \
+    X(get)              \
+    X(scan)             \
+    X(lockmix)          \
+    X(twoshape)         \
+    X(mix)
+/* clang-format on */
 
-const struct rl_workload *const rl_workloads[] = {
-    &wl_get,
-    &wl_mix,
-    NULL,
-};
+#define DECLARED(name) extern const struct rl_workload wl_##name;
+#define LISTED(name) &wl_##name,
+
+RL_WORKLOADS(DECLARED)
+
+const struct rl_workload *const rl_workloads[] = {RL_WORKLOADS(LISTED) NULL};
