@@ -343,6 +343,7 @@ static void unclaimed_is_a_rule_file(void **state)
     holds(&b, "symbol: \"strange\"}");
     holds(&b, "#     20   14.2 %  code without names (in libx.so.1)");
     holds(&b, "module: \"libx.so.1\"}");
+    holds(&b, "symbol: 'operator\\*'}");
     holds(&b, "now in query work through its caller");
     lacks(&b, "rare");
     rp_buf_puts(&again, rp_buf_text(&b));

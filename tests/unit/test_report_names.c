@@ -29,6 +29,7 @@ static void clean_replaces_what_may_not_be_shown(void **state)
     is_clean("a\tb\x1b[31mc\x7f", "a\xef\xbf\xbd" "b\xef\xbf\xbd[31mc\xef\xbf\xbd");
     is_clean("\xff\xc3", "\xef\xbf\xbd\xef\xbf\xbd");
     is_clean("\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd");                  /* overlong slash */
+    is_clean("\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
     is_clean("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* surrogate */
     is_clean("\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
     is_clean("\xe2\x80\xae" "abc", "\xef\xbf\xbd" "abc");              /* right-to-left override */
@@ -79,6 +80,7 @@ static void symbols_shorten_by_groups(void **state)
     is_symbol("<a::S<3, fn(u8) -> i32> as a::T>::go", 20, "<...>::go");
     is_symbol("RegExp:((a|b", 0, "RegExp:((a|b");
     is_symbol("f(a;b)<c", 0, "f(a;b)<c");
+    is_symbol("a<b(c>d)(int)", 0, "a<b(c>d)(int)");
 }
 
 static void symbols_keep_brackets_balanced_when_cut(void **state)
