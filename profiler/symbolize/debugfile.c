@@ -167,6 +167,28 @@ int rp_debugfile_open(const struct rp_debug_query *query)
     return fd >= 0 ? fd : try_debuglink(&search, debug_dir);
 }
 
+int rp_debugfile_open_alternate(const struct rp_debug_query *query, bool *named)
+{
+    const char *debug_dir = query->debug_dir ? query->debug_dir : "/usr/lib/debug";
+    struct search search = {.query = query};
+    uint32_t section = rp_elfview_section(query->view, ".gnu_debugaltlink", 0);
+    size_t bytes = 0, length;
+    uint8_t *link = rp_elfview_contents(query->view, section, 4096, &bytes);
+    int fd = -1;
+
+    *named = section != 0;
+    length = link ? strnlen((const char *)link, bytes) : 0;
+    if (length && length < bytes && bytes - length - 1 <= sizeof search.id) { /* a path, NUL, a build-id */
+        search.id_bytes = (uint8_t)(bytes - length - 1);
+        memcpy(search.id, link + length + 1, search.id_bytes);
+        fd = try_build_id(&search, debug_dir);
+        if (fd < 0 && link[0] == '/')
+            fd = try_path(&search, (const char *)link);
+    }
+    rp_free(link);
+    return fd;
+}
+
 /* Decodes until the end, doubling the output; false on damage, the limit, or no memory. */
 static bool unxz(lzma_stream *stream, uint8_t **out, size_t *bytes)
 {

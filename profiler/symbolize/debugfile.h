@@ -16,6 +16,10 @@ struct rp_debug_query {
 /* An open descriptor of the debug file (the caller closes it), or -1. */
 int rp_debugfile_open(const struct rp_debug_query *query);
 
+/* The file that dwz moved shared entries of several debug files into, named by .gnu_debugaltlink of `query->view`. *named: there is such a link; then -1 means
+ * that its DWARF must not be used, for libdw would look for the file by itself, at a path that the target chose. */
+int rp_debugfile_open_alternate(const struct rp_debug_query *query, bool *named);
+
 /* Opens a regular file for reading as process `pid` sees it; its symbolic links stay inside its root. pid 0: as this process sees it. -1 with errno. Never
  * waits for a pipe. */
 int rp_open_in_root(uint32_t pid, const char *path);

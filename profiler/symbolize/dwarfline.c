@@ -55,7 +55,7 @@ struct bytes {
 };
 
 struct rp_dwarf {
-    Dwarf *dwarf;
+    Dwarf *dwarf, *alternate;
     RP_VEC(struct bytes) inline_strings; /* sections of entries: strings in them may run off the end */
     RP_VEC(struct unit) units;
     RP_VEC(struct unit_range) ranges; /* by start */
@@ -145,12 +145,11 @@ static const char *checked(const struct rp_dwarf *d, const char *text)
     return text;
 }
 
-enum rp_status rp_dwarf_new(Elf *elf, struct rp_dwarf **out, struct rp_err *err)
+enum rp_status rp_dwarf_new(Elf *elf, Elf *alternate, struct rp_dwarf **out, struct rp_err *err)
 {
     Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
     enum rp_status status = RP_OK;
     struct rp_dwarf *d;
-    Dwarf *alternate;
 
     *out = NULL;
     if (!dwarf)
@@ -161,11 +160,13 @@ enum rp_status rp_dwarf_new(Elf *elf, struct rp_dwarf **out, struct rp_err *err)
         return rp_fail_nomem(err);
     }
     d->dwarf = dwarf;
-    alternate = dwarf_getalt(dwarf); /* what dwz moved out of several debug files */
-    if (!strings_end(d, elf, &status, err) || !strings_end(d, alternate ? dwarf_getelf(alternate) : NULL, &status, err)) {
+    d->alternate = alternate ? dwarf_begin_elf(alternate, DWARF_C_READ, NULL) : NULL;
+    if ((alternate && !d->alternate) || !strings_end(d, elf, &status, err) || !strings_end(d, alternate, &status, err)) {
         rp_dwarf_free(d);
         return status;
     }
+    if (d->alternate)
+        dwarf_setalt(dwarf, d->alternate);
     if (!read_units(d)) {
         rp_dwarf_free(d);
         return rp_fail_nomem(err);
@@ -186,6 +187,8 @@ void rp_dwarf_free(struct rp_dwarf *dwarf)
     rp_vec_release(&dwarf->ranges);
     rp_vec_release(&dwarf->inline_strings);
     dwarf_end(dwarf->dwarf);
+    if (dwarf->alternate)
+        dwarf_end(dwarf->alternate);
     rp_free(dwarf);
 }
 

@@ -29,8 +29,9 @@ struct rp_dwarf_frames {
 
 struct rp_dwarf;
 
-/* `elf` must outlive it and is not closed. *out is NULL (and the result RP_OK) when the file has no usable DWARF. */
-enum rp_status rp_dwarf_new(Elf *elf, struct rp_dwarf **out, struct rp_err *err);
+/* `elf`, and `alternate` with what dwz moved out of it (NULL: nothing was), must outlive it and are not closed. *out is NULL (and the result RP_OK) when the
+ * file has no usable DWARF. */
+enum rp_status rp_dwarf_new(Elf *elf, Elf *alternate, struct rp_dwarf **out, struct rp_err *err);
 void rp_dwarf_free(struct rp_dwarf *dwarf);
 
 /* Replaces `frames` by the functions at ELF address `addr`, innermost first; the last one is not inlined unless its function is unknown. Empty when no

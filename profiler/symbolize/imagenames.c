@@ -89,7 +89,7 @@ enum rp_status rp_image_names_new(const struct rp_image *image, const struct rp_
 
     if (!n)
         return rp_fail_nomem(err);
-    n->debug_fd = -1;
+    n->debug_fd = n->alternate_fd = -1;
     if ((image->memory || image->fd >= 0) && !rp_elfview_init(&n->main, image->fd, image->memory, image->memory_bytes, &unusable)) {
         stats->files_parsed++;
         if (image->kind == RP_IMAGE_ELF && !(has_symtab(&n->main) && (has_dwarf(&n->main) || options->no_inlines)))
@@ -115,30 +115,46 @@ void rp_image_names_free(struct rp_image_names *names)
     rp_symtab_release(&names->symbols);
     if (names->debug_elf)
         elf_end(names->debug_elf);
+    if (names->alternate_elf)
+        elf_end(names->alternate_elf);
     rp_elfview_release(&names->main);
     rp_elfview_release(&names->debug);
     rp_elfview_release(&names->mini);
     rp_free(names->mini_bytes);
     if (names->debug_fd >= 0)
         close(names->debug_fd);
+    if (names->alternate_fd >= 0)
+        close(names->alternate_fd);
     rp_free(names);
 }
 
-enum rp_status rp_image_names_dwarf(struct rp_image_names *names, const struct rp_image *image, struct rp_dwarf **dwarf, struct rp_err *err)
+static enum rp_status open_dwarf(struct rp_image_names *n, const struct rp_image *image, const struct rp_symbolizer_options *options, struct rp_err *err)
 {
-    enum rp_status status = RP_OK;
+    bool own = image->elf && has_dwarf(&n->main), named;
+    struct rp_debug_query query = {own ? &n->main : &n->debug, image->pid, image->path, options->debug_dir};
+    Elf *elf = own ? image->elf : NULL;
 
-    if (!names->dwarf_tried) {
-        names->dwarf_tried = true;
-        if (image->elf && has_dwarf(&names->main)) {
-            status = rp_dwarf_new(image->elf, &names->dwarf, err);
-        } else if (names->debug_fd >= 0 && has_dwarf(&names->debug)) {
-            elf_version(EV_CURRENT);
-            names->debug_elf = elf_begin(names->debug_fd, ELF_C_READ, NULL);
-            if (names->debug_elf)
-                status = rp_dwarf_new(names->debug_elf, &names->dwarf, err);
-        }
-    }
+    if (!own && (n->debug_fd < 0 || !has_dwarf(&n->debug)))
+        return RP_OK;
+    elf_version(EV_CURRENT);
+    n->alternate_fd = rp_debugfile_open_alternate(&query, &named);
+    if (named && n->alternate_fd < 0)
+        return RP_OK;
+    if (named)
+        n->alternate_elf = elf_begin(n->alternate_fd, ELF_C_READ, NULL);
+    if (!own)
+        elf = n->debug_elf = elf_begin(n->debug_fd, ELF_C_READ, NULL);
+    if (!elf || (named && !n->alternate_elf))
+        return RP_OK;
+    return rp_dwarf_new(elf, n->alternate_elf, &n->dwarf, err);
+}
+
+enum rp_status rp_image_names_dwarf(struct rp_image_names *names, const struct rp_image *image, const struct rp_symbolizer_options *options,
+                                    struct rp_dwarf **dwarf, struct rp_err *err)
+{
+    enum rp_status status = names->dwarf_tried ? RP_OK : open_dwarf(names, image, options, err);
+
+    names->dwarf_tried = true;
     *dwarf = names->dwarf;
     return status;
 }

@@ -13,7 +13,8 @@ struct rp_image_names {
     struct rp_elfview main, debug, mini;
     uint8_t *mini_bytes;     /* what `mini` reads */
     int debug_fd;            /* -1 none */
-    Elf *debug_elf;
+    int alternate_fd;        /* of dwz; -1 none */
+    Elf *debug_elf, *alternate_elf;
     struct rp_symtab symbols;
     bool full_table;         /* symbols hold a .symtab, not just exports */
     struct rp_plt plt;
@@ -33,7 +34,8 @@ enum rp_status rp_image_names_new(const struct rp_image *image, const struct rp_
 void rp_image_names_free(struct rp_image_names *names);
 
 /* The DWARF of the image or of its debug file; NULL when there is none. Opened at the first call. */
-enum rp_status rp_image_names_dwarf(struct rp_image_names *names, const struct rp_image *image, struct rp_dwarf **dwarf, struct rp_err *err);
+enum rp_status rp_image_names_dwarf(struct rp_image_names *names, const struct rp_image *image, const struct rp_symbolizer_options *options,
+                                    struct rp_dwarf **dwarf, struct rp_err *err);
 
 /* What names the code at an address. */
 struct rp_code_name {

@@ -303,7 +303,7 @@ static enum rp_status resolve_elf(struct work *w, uint64_t shown, uint64_t addr,
 
     rp_vec_clear(&frames->at);
     if (!status && !w->s->options.no_inlines)
-        status = rp_image_names_dwarf(in, w->image, &dwarf, err);
+        status = rp_image_names_dwarf(in, w->image, &w->s->options, &dwarf, err);
     if (!status && dwarf)
         status = rp_dwarf_find(dwarf, addr, frames, err);
     if (!status)

@@ -98,6 +98,25 @@ static void inline_chain_from_the_debug_file(void **state)
     check_chain(dir, "lib.so");
 }
 
+/* A link to a shared file that cannot be had: symbols only, and nobody opens the path that the file names (a pipe would wait for ever). */
+static void link_to_a_missing_alternate_file(void **state)
+{
+    const char *dir = names_dir();
+    struct names_fixture f;
+    uint32_t image, location;
+
+    (void)state;
+    names_write(dir, "inl.c", source);
+    names_run(dir, "gcc -g -O2 -fPIC -shared -o lib.so inl.c && mkfifo pipe && { printf '%%s/pipe\\0' \"$PWD\"; printf 12345678901234567890; } > link && "
+                   "objcopy --add-section .gnu_debugaltlink=link lib.so");
+    names_open(&f, NULL);
+    image = names_image(&f, names_path(dir, "lib.so"));
+    location = names_at(&f, image, names_nm(dir, "lib.so", "mark"), 0, 0);
+    assert_int_equal(f.profile.locations.at[location].nlines, 1);
+    assert_string_equal(rp_profile_text(&f.profile, names_function(&f, location, 0)->name), "outer");
+    names_close(&f);
+}
+
 static void no_inlines_when_told_so(void **state)
 {
     struct rp_symbolizer_options options = {.no_inlines = true};
@@ -230,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inline_chain),
         cmocka_unit_test(inline_chain_from_the_debug_file),
+        cmocka_unit_test(link_to_a_missing_alternate_file),
         cmocka_unit_test(no_inlines_when_told_so),
         cmocka_unit_test(inlined_members),
         cmocka_unit_test(as_addr2line),
