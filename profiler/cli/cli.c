@@ -29,7 +29,10 @@ static enum rp_status run(struct rp_args *args, struct rp_err *err)
         return print_text("rowprof " ROWPROF_VERSION "\n", err);
     if (!args->settings.help || args->command->run == rp_cmd_help)
         return args->command->run(args, err);
-    rp_help_command(args->command, &out);
+    if (*args->command->name)
+        rp_help_command(args->command, &out);
+    else
+        rp_help_overview(&out);
     status = rp_print(&out, err);
     rp_buf_release(&out);
     return status;

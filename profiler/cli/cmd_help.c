@@ -7,7 +7,7 @@
 #include "cli/terminal.h"
 #include "report/style.h"
 
-enum { NAME_COLUMNS = 30, HELP_WIDTH = 100 };
+enum { NAME_COLUMNS = 28, HELP_WIDTH = 80 };
 
 /* One row of a table in two columns. */
 static void put_row(struct rp_buf *out, const char *left, const char *right)
@@ -57,9 +57,15 @@ void rp_help_command(const struct rp_command *command, struct rp_buf *out)
     }
 }
 
-static void put_overview(struct rp_buf *out)
+static const char examples[] = "\nExamples\n"
+                               "  rowprof --pid 1234 --seconds 5                    where does its time go?\n"
+                               "  rowprof -p 1234 -t MainThread --category malloc   who makes it allocate?\n"
+                               "  rowprof record -o before.rowprof -p 1234          keep it\n"
+                               "  rowprof report before.rowprof --by function       and look again\n";
+
+void rp_help_overview(struct rp_buf *out)
 {
-    rp_buf_puts(out, "rowprof watches a process that runs SQLite and shows what a row costs, and whose cost it is.\n\n");
+    rp_buf_puts(out, "rowprof watches a process that runs SQLite and shows what a row costs, and\nwhose cost it is.\n\n");
     for (const struct rp_command *c = rp_commands; c->name; c++) {
         struct rp_buf left = {0};
 
@@ -68,6 +74,7 @@ static void put_overview(struct rp_buf *out)
         out->failed |= left.failed;
         rp_buf_release(&left);
     }
+    rp_buf_puts(out, examples);
     rp_buf_putc(out, '\n');
     rp_help_command(&rp_commands[0], out);
 }
@@ -118,7 +125,7 @@ enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err)
     }
     command = *topic ? rp_command_find(topic) : NULL;
     if (!*topic) {
-        put_overview(&out);
+        rp_help_overview(&out);
     } else if (!strcmp(topic, "exit-status")) {
         put_exit_status(&out);
     } else if (!strcmp(topic, "rules")) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `rowprof rules check` and `rowprof rules explain`: what one needs while writing rules. */
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/io.h"
@@ -73,24 +75,53 @@ static enum rp_status lint_against(const struct cat_rules *rules, const struct r
     return status;
 }
 
-/* NAME.cases beside NAME.yaml, if there is one. */
-static enum rp_status run_cases(const struct cat_rules *rules, const char *path, struct rp_buf *out, size_t *findings, struct rp_err *err)
+/* One file of cases; when there is none, there is nothing to say. */
+static enum rp_status run_cases_file(const struct cat_rules *rules, const char *path, struct rp_buf *out, size_t *findings, struct rp_err *err)
 {
-    const char *dot = strrchr(path, '.');
-    struct rp_buf cases = {0}, text = {0};
+    struct rp_buf text = {0};
     size_t passed = 0, failed = 0;
-    enum rp_status status;
+    enum rp_status status = RP_OK;
     struct rp_err ignored;
 
-    if (!dot || strcmp(dot, ".yaml") != 0)
-        return RP_OK;
-    rp_buf_append(&cases, path, (size_t)(dot - path));
-    rp_buf_puts(&cases, ".cases");
-    status = rp_read_file(rp_buf_text(&cases), RP_RULE_FILE_MAX, &text, &ignored) ? RP_OK
-             : cat_cases_run(rules, rp_buf_text(&cases), rp_buf_text(&text), text.length, out, &passed, &failed, NULL, err);
+    if (!rp_read_file(path, RP_RULE_FILE_MAX, &text, &ignored))
+        status = cat_cases_run(rules, path, rp_buf_text(&text), text.length, out, &passed, &failed, NULL, err);
     *findings += failed;
-    rp_buf_release(&cases);
     rp_buf_release(&text);
+    return status;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    return strlen(text) > strlen(end) && !strcmp(text + strlen(text) - strlen(end), end);
+}
+
+static int is_cases(const struct dirent *entry)
+{
+    return ends_with(entry->d_name, ".cases");
+}
+
+/* NAME.cases beside NAME.yaml, or all of a folder. */
+static enum rp_status run_cases(const struct cat_rules *rules, const char *path, struct rp_buf *out, size_t *findings, struct rp_err *err)
+{
+    struct dirent **entries = NULL;
+    int n = scandir(path, &entries, is_cases, alphasort);
+    struct rp_buf cases = {0};
+    enum rp_status status = RP_OK;
+
+    if (n < 0 && ends_with(path, ".yaml")) {
+        rp_buf_append(&cases, path, strlen(path) - strlen("yaml"));
+        rp_buf_puts(&cases, "cases");
+        status = run_cases_file(rules, rp_buf_text(&cases), out, findings, err);
+    }
+    for (int i = 0; i < n; i++) {
+        rp_buf_clear(&cases);
+        rp_buf_printf(&cases, "%s/%s", path, entries[i]->d_name);
+        if (!status)
+            status = run_cases_file(rules, rp_buf_text(&cases), out, findings, err);
+        free(entries[i]);
+    }
+    free(entries);
+    rp_buf_release(&cases);
     return status;
 }
 

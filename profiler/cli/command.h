@@ -51,4 +51,7 @@ enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err);
 /* The help of one command, for -h. */
 void rp_help_command(const struct rp_command *command, struct rp_buf *out);
 
+/* That of the bare form: all commands, examples, and its options. */
+void rp_help_overview(struct rp_buf *out);
+
 #endif

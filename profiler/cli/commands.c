@@ -7,14 +7,14 @@
 const struct rp_command rp_commands[] = {
     {
         .name = "",
-        .usage = "--pid PID [options]  |  [options] -- COMMAND ...",
+        .usage = "--pid PID [options]\n       rowprof [options] -- COMMAND ...",
         .summary = "watch a process and show what it spends its time on; keep nothing",
         .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output, &rp_options_common},
         .run = rp_cmd_record,
     },
     {
         .name = "record",
-        .usage = "-o FILE --pid PID [options]  |  -o FILE [options] -- COMMAND ...",
+        .usage = "-o FILE --pid PID [options]\n       rowprof record -o FILE [options] -- COMMAND ...",
         .summary = "watch a process and keep the profile in a file",
         .details = "Without -o the report is shown, as with the bare rowprof.\n",
         .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output, &rp_options_common},
@@ -31,8 +31,8 @@ const struct rp_command rp_commands[] = {
         .name = "rules check",
         .usage = "FILE|DIR ... [options]",
         .summary = "find errors in rule files, rules that can never win, and failing cases",
-        .details = "Errors are told as file:line:column. A NAME.cases beside NAME.yaml is run too. Exit status 2 after errors, 1 after\n"
-                   "other findings, 0 when there is nothing to say.\n",
+        .details = "Errors are told as file:line:column. A NAME.cases beside NAME.yaml is run too.\n"
+                   "Exit status 2 after errors, 1 after other findings, 0 when there is nothing to say.\n",
         .groups = {&rp_options_check, &rp_options_common},
         .run = rp_cmd_rules_check,
     },
@@ -40,7 +40,7 @@ const struct rp_command rp_commands[] = {
         .name = "rules explain",
         .usage = "SYMBOL | \"LEAF < CALLER < ROOT\" [options]",
         .summary = "tell which rule wins for a function or a stack, which lose, and why",
-        .details = "Frames are parted by < or ; and written as in *.cases: name, module!name, [k]name, with ` @ path` for the source file.\n",
+        .details = "Frames are parted by < or ; and written as in *.cases: name, module!name,\n[k]name, with ` @ path` for the source file.\n",
         .groups = {&rp_options_explain, &rp_options_rules, &rp_options_common},
         .run = rp_cmd_rules_explain,
     },
