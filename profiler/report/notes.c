@@ -113,7 +113,7 @@ static enum rp_status note_kernel(struct rp_report *r, struct rp_err *err)
 
     for (size_t i = 0; i < p->threads.n; i++)
         cpu += (double)p->threads.at[i].cpu_ns / 1e9;
-    if (!saw_kernel(p)) {
+    if (!saw_kernel(p) && (r->quality.samples || cpu > 0)) {
         rp_buf_puts(&b, "Time in the kernel is not visible with the present rights and is missing from the shares");
         if (!r->options.thread && cpu > 0 && 1 - seen / cpu >= hidden_worth)
             rp_buf_printf(&b, ": about %.0f %% of the %.1f s of CPU time", 100 * (1 - seen / cpu), cpu);

@@ -127,7 +127,7 @@ static enum rp_status gather_trees(struct rp_report *report, struct rp_err *err)
     bool every = o->tree == RP_TREE_FULL || report->format->wants_every_tree;
     enum rp_status status = RP_OK;
 
-    if (o->tree == RP_TREE_NONE || !report->format->has_trees)
+    if (o->tree == RP_TREE_NONE || !report->format->has_trees || !report->quality.samples)
         return RP_OK;
     if (o->category != RP_ALL_CATEGORIES)
         return add_tree(report, o->category, false, err);

@@ -154,7 +154,8 @@ static void put_title(const struct painter *p)
         rp_text_fit(p->out, category->name, r->options.width > 2 * TITLE_COLUMNS ? r->options.width - TITLE_COLUMNS : r->options.width / 2);
         rp_style_off(p->out, r->options.color);
         rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
-        rp_buf_printf(p->out, " (%.*f %%)", share > 0 && share < 0.00095 ? 2 : 1, 100 * share);
+        if (shown->tree.samples)
+            rp_buf_printf(p->out, " (%.*f %%)", share < 0.00095 ? 2 : 1, 100 * share);
     }
     rp_style_off(p->out, r->options.color);
     if (!r->options.width || r->options.width > 2 * TITLE_COLUMNS)
@@ -176,7 +177,9 @@ void rp_text_tree(const struct rp_report *report, const struct rp_report_tree *t
         largest = tree->tree.nodes.at[top].samples > largest ? tree->tree.nodes.at[top].samples : largest;
     for (; largest >= 10; largest /= 10)
         p.pad++;
-    if (first == UINT32_MAX)
+    if (!tree->tree.samples)
+        rp_buf_puts(out, "  it was not seen in any sample\n");
+    else if (first == UINT32_MAX)
         rp_buf_printf(out, "  no path has that many of its %" PRIu64 " samples; --min-samples 1 shows all\n", tree->tree.samples);
     put_nodes(&p);
 }

@@ -9,3 +9,4 @@ rowprof report p.rowprof --by module -q
 rowprof report p.rowprof --by thread
 echo ===
 rowprof report p.rowprof --category 'malloc/free' --callers --min-samples 1
+rowprof report p.rowprof --category 'V8 garbage' | grep -A 1 'Call tree'

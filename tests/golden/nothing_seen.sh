@@ -1,0 +1,6 @@
+# A profile without samples, in every form: no figure is made up, no NaN; status 5 with the reason.
+make_profile $DATA/empty.fake p.rowprof
+for form in text json csv; do rowprof report p.rowprof --format $form; echo "= $? ="; done
+rowprof report p.rowprof --by function --tree
+rowprof report p.rowprof --category malloc
+rowprof report p.rowprof --uncategorized
