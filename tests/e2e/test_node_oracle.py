@@ -38,7 +38,7 @@ class NodeOracle(harness.Case):
         data = os.path.join(self.scratch, "perf.data")
         perf = subprocess.Popen(["perf", "record", "-q", "-F", "997", "-t", str(target.pid), "--call-graph", "dwarf,16384", "-o", data, "--",
                                  "sleep", str(SECONDS)], stderr=subprocess.DEVNULL)
-        profile = self.profile(target.pid, "-t", "MainThread", seconds=SECONDS)
+        profile = self.profile(target.pid, "-t", "MainThread", seconds=SECONDS, kernel=True)
         perf.wait()
         target.stop()
         script = subprocess.run(["perf", "script", "-i", data, "--no-inline", "-F", "comm,tid,ip,sym,dso"], capture_output=True, text=True,
