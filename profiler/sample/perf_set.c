@@ -447,20 +447,29 @@ bool rp_perf_set_enable(const struct rp_perf_events *events, bool on)
     return good;
 }
 
-uint64_t rp_perf_set_drop_own(struct rp_perf_sampler *s, uint32_t tid, uint64_t a, uint64_t b)
+static struct rp_perf_event *find_event(const struct rp_perf_sampler *s, uint64_t id)
 {
     for (size_t i = 0; i < s->events.at.n; i++) {
-        struct rp_perf_event *e = &s->events.at.at[i];
-        uint64_t id = e->id;
-
-        if (e->tid != (int)tid || (id != a && id != b))
-            continue;
-        s->lost_closed += rp_perf_event_lost(e->fd, s->want.count_lost);
-        close(e->fd);
-        *e = s->events.at.at[--s->events.at.n];
-        return id == a ? b : a;
+        if (s->events.at.at[i].id == id)
+            return &s->events.at.at[i];
     }
-    return 0;
+    return NULL;
+}
+
+uint64_t rp_perf_set_drop_own(struct rp_perf_sampler *s, uint32_t tid, uint64_t a, uint64_t b)
+{
+    struct rp_perf_event *x = find_event(s, a), *y = find_event(s, b), *own;
+
+    /* Records of an event that is closed already may still lie in the ring: they are no reason to close the other. */
+    if (!x || !y)
+        return 0;
+    own = x->tid == (int)tid ? x : y->tid == (int)tid ? y : NULL;
+    if (!own)
+        return 0;
+    s->lost_closed += rp_perf_event_lost(own->fd, s->want.count_lost);
+    close(own->fd);
+    *own = s->events.at.at[--s->events.at.n];
+    return own == x ? b : a;
 }
 
 void rp_perf_set_count_lost(struct rp_perf_sampler *s)

@@ -83,11 +83,24 @@ static bool try_base(struct rp_memory_elf *m, uint64_t base, const struct rp_ima
     return false;
 }
 
+/* The line that holds `address`. What it says of device and inode is compared with other lines only: elsewhere (in MMAP2 records, by
+ * stat) the same file may go by other numbers on layered file systems. */
+static bool line_at(const struct rp_buf *text, uint64_t address, struct rp_maps_line *line)
+{
+    struct rp_cursor c = rp_cursor_of(rp_buf_text(text), text->length);
+
+    while (rp_maps_next(&c, line)) {
+        if (address >= line->start && address < line->end)
+            return true;
+    }
+    return false;
+}
+
 bool rp_memory_elf_find(struct rp_memory_elf *m, const struct rp_image_key *key)
 {
     RP_VEC(uint64_t) bases = {0};
     struct rp_buf text = {0};
-    struct rp_maps_line line;
+    struct rp_maps_line line, own;
     struct rp_cursor c;
     struct rp_err err;
     char path[64];
@@ -95,11 +108,11 @@ bool rp_memory_elf_find(struct rp_memory_elf *m, const struct rp_image_key *key)
 
     *m = (struct rp_memory_elf){.memory = rp_memory_of_process(key->pid)};
     snprintf(path, sizeof path, "/proc/%u/maps", key->pid);
-    if (!key->pid || rp_read_file(path, RP_FILE_MAX, &text, &err))
+    if (!key->pid || rp_read_file(path, RP_FILE_MAX, &text, &err) || !line_at(&text, key->start, &own))
         goto done;
     c = rp_cursor_of(rp_buf_text(&text), text.length);
     while (rp_maps_next(&c, &line) && line.start <= key->start) {
-        uint64_t *slot = line.offset == 0 && line.read && line.ino == key->ino && line.dev == key->dev ? rp_vec_add(&bases) : NULL;
+        uint64_t *slot = line.offset == 0 && line.read && line.ino == own.ino && line.dev == own.dev ? rp_vec_add(&bases) : NULL;
 
         if (slot)
             *slot = line.start;

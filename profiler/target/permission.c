@@ -91,12 +91,14 @@ void rp_permission_facts_read(uint32_t pid, struct rp_permission_facts *facts)
     struct rp_err err;
     struct stat st;
     char path[64];
+    enum rp_status status;
     uint64_t uid[3];
 
     *facts = (struct rp_permission_facts){.pid = pid, .paranoid = read_paranoid()};
     read_ourselves(facts);
     snprintf(path, sizeof path, "/proc/%u/status", pid);
-    if (rp_read_file(path, SMALL_FILE, &text, &err) || (find_line(&text, "State:", &line) && line.at < line.end && strchr("ZX", *line.at))) {
+    status = rp_read_file(path, SMALL_FILE, &text, &err);
+    if (status == RP_IO || (find_line(&text, "State:", &line) && line.at < line.end && strchr("ZX", *line.at))) {
         facts->target_gone = true;
     } else if (find_line(&text, "Uid:", &line)) {
         facts->target_same = true;

@@ -185,7 +185,7 @@ enum rp_status rp_process_read(uint32_t pid, struct rp_process_info *info, struc
     *info = (struct rp_process_info){.pid = pid, .ns_pid = pid};
     snprintf(dir, sizeof dir, "/proc/%u", pid);
     if (!pid || pid > INT32_MAX || !read_stat(dir, &text, &stat)) {
-        status = no_such_process(pid, err);
+        status = text.failed ? rp_fail_nomem(err) : no_such_process(pid, err);
         goto done;
     }
     memcpy(info->comm, stat.comm, sizeof info->comm);
@@ -263,8 +263,12 @@ enum rp_status rp_threads_read(uint32_t pid, struct rp_thread_infos *threads, st
         struct rp_thread_info info, *slot;
         uint64_t tid;
 
-        if (!rp_parse_u64(entry->d_name, 1, INT32_MAX, &tid) || !read_thread(pid, (uint32_t)tid, &text, &info))
+        if (!rp_parse_u64(entry->d_name, 1, INT32_MAX, &tid))
             continue;
+        if (!read_thread(pid, (uint32_t)tid, &text, &info)) {
+            status = text.failed ? rp_fail_nomem(err) : RP_OK; /* else it has ended meanwhile */
+            continue;
+        }
         slot = rp_vec_add(&threads->at);
         if (slot)
             *slot = info;

@@ -143,6 +143,14 @@ static enum rp_status add_line(struct rp_space *space, struct rp_images *images,
     return status;
 }
 
+/* A page that the kernel emulates: nothing ever runs there, and it would pass for JIT code. */
+static bool is_vsyscall(const struct rp_maps_line *line)
+{
+    static const char name[] = "[vsyscall]";
+
+    return line->path_length == sizeof name - 1 && memcmp(line->path, name, sizeof name - 1) == 0;
+}
+
 enum rp_status rp_space_read(struct rp_space *space, struct rp_images *images, struct rp_err *err)
 {
     struct rp_buf text = {0};
@@ -166,7 +174,7 @@ enum rp_status rp_space_read(struct rp_space *space, struct rp_images *images, s
     space->last = 0;
     c = rp_cursor_of(rp_buf_text(&text), text.length);
     while (!status && rp_maps_next(&c, &line)) {
-        if (line.exec)
+        if (line.exec && !is_vsyscall(&line))
             status = add_line(space, images, &line, err);
     }
 done:

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -24,8 +25,10 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "sample/perf_private.h"
 #include "sample/sampler.h"
 
 #define DEADLINE_NS ((uint64_t)20 * 1000000000u)
@@ -267,6 +270,86 @@ static void test_weight_equals_cpu_time(void **state)
     cpu = (double)(after.tv_sec - before.tv_sec) * 1e9 + (double)(after.tv_nsec - before.tv_nsec);
     assert_true((double)seen.weight_ns > 0.7 * cpu);
     assert_true((double)seen.weight_ns < 1.2 * cpu);
+}
+
+/* A thread that is covered twice, as happens when it is born while events are opened: every moment still counts once, and the second events
+ * are closed. */
+static void test_covered_twice_counts_once(void **state)
+{
+    struct child c = start_child(body_spin);
+    struct seen seen = {.pid = (uint32_t)c.pid};
+    struct rp_sampler_stats stats;
+    struct rp_perf_sampler *inside;
+    struct rp_sampler *s;
+    struct timespec before, after;
+    uint64_t began = rp_now_ns();
+    clockid_t clock;
+    size_t events;
+    double cpu;
+
+    (void)state;
+    hear(&c);
+    assert_int_equal(clock_getcpuclockid(c.pid, &clock), 0);
+    clock_gettime(clock, &before);
+    s = make((uint32_t)c.pid, &(struct rp_sampler_options){.kernel = true});
+    inside = (struct rp_perf_sampler *)s;
+    events = inside->events.at.n;
+    for (uint32_t r = 0; r < inside->rings.n; r++) {
+        int fd = rp_perf_open_event(&inside->want, c.pid, inside->rings.at[r].cpu);
+        struct rp_perf_event *slot = rp_vec_add(&inside->events.at);
+
+        assert_true(fd >= 0);
+        assert_non_null(slot);
+        assert_int_equal(ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, inside->rings.at[r].fd), 0);
+        assert_int_equal(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
+        *slot = (struct rp_perf_event){fd, c.pid, r, rp_perf_event_id(fd)};
+    }
+    while (seen.samples < 500 && !late(began))
+        wait_and_drain(s, &seen);
+    clock_gettime(clock, &after);
+    assert_true(inside->events.at.n < events + inside->rings.n);
+    finish(s, &seen, &stats);
+    end_child(&c);
+    cpu = (double)(after.tv_sec - before.tv_sec) * 1e9 + (double)(after.tv_nsec - before.tv_nsec);
+    assert_true(seen.samples >= 500);
+    assert_true((double)seen.weight_ns < 1.2 * cpu);
+}
+
+/* Each allocation of starting and draining fails once: always an orderly error, and the target runs on. */
+static void test_no_memory(void **state)
+{
+    struct child c = start_child(body_spin);
+    uint32_t pid = (uint32_t)c.pid;
+    struct rp_sampler_options options = {.pids = &pid, .npids = 1, .hz = 5000};
+    enum rp_status status = RP_OK;
+    uint64_t n, calls = 1, refused = 0;
+
+    (void)state;
+    hear(&c);
+    for (n = 1; n <= calls; n++) {
+        struct seen seen = {.pid = pid};
+        struct rp_sampler *s = NULL;
+        struct rp_err err = {0};
+
+        rp_alloc_fail_at(n);
+        status = rp_sampler_perf_new(&options, &s, &err);
+        if (!status)
+            status = s->ops->start(s, &err);
+        if (!status)
+            usleep(20000);
+        if (!status)
+            status = s->ops->drain(s, true, see, &seen, &err);
+        calls = rp_alloc_fail_at(0);
+        refused += status == RP_NOMEM;
+        if (status == RP_NOMEM) /* it ended early: there may be more */
+            calls = n + 1;
+        if (s)
+            s->ops->free(s);
+        assert_true(status == RP_OK || status == RP_NOMEM || (status == RP_PERM && geteuid() != 0));
+    }
+    assert_true(refused > 5 || geteuid() != 0);
+    assert_int_equal(kill(c.pid, 0), 0);
+    end_child(&c);
 }
 
 static void *thread_tells_and_spins(void *arg)
@@ -772,6 +855,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples_of_a_spinning_process),
         cmocka_unit_test(test_weight_equals_cpu_time),
+        cmocka_unit_test(test_covered_twice_counts_once),
+        cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_old_and_new_threads),
         cmocka_unit_test(test_threads_that_come_and_go),
         cmocka_unit_test(test_exec_is_told),

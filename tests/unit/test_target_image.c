@@ -235,6 +235,52 @@ static void test_mount_namespace(void **state)
     end(pid);
 }
 
+/* Layered file systems: the mapping speaks of a device and inode that stat does not give. The build-id in memory is the proof, and another
+ * file at that path is still refused. */
+static void test_other_numbers_for_the_same_file(void **state)
+{
+    struct rp_images images;
+    struct rp_space space = {0};
+    struct rp_err err = {0};
+    struct rp_image_key key = {.dev = 0x1234, .ino = 5678};
+    char path[96], newer[96];
+    uint32_t id, other;
+    pid_t pid;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/program", dir);
+    snprintf(newer, sizeof newer, "%s/newer", dir);
+    copy_file("/usr/bin/sleep", path);
+    pid = run_sleeper(path);
+    assert_int_equal(rp_images_init(&images, &err), RP_OK);
+    space.pid = (uint32_t)pid;
+    assert_non_null(image_at(&images, &space, path));
+    key.pid = (uint32_t)pid;
+    for (size_t i = 0; i < space.maps.n; i++) {
+        if (strcmp(images.at.at[space.maps.at[i].image]->path, path) == 0) {
+            key.start = space.maps.at[i].start;
+            key.end = space.maps.at[i].end - 4096; /* no such range in map_files */
+            key.offset = space.maps.at[i].offset;
+        }
+    }
+    key.path = path;
+    assert_int_equal(rp_images_get(&images, &key, &id, &err), RP_OK);
+    assert_true(images.at.at[id]->fd >= 0);
+    assert_build_id_of(images.at.at[id], "/usr/bin/sleep");
+    copy_file("/usr/bin/cat", newer);
+    assert_int_equal(rename(newer, path), 0);
+    key.ino++;
+    assert_int_equal(rp_images_get(&images, &key, &other, &err), RP_OK);
+    assert_build_id_of(images.at.at[other], "/usr/bin/sleep");
+    end(pid);
+    key.ino++; /* and when nothing can be proved any more, nothing is taken */
+    assert_int_equal(rp_images_get(&images, &key, &other, &err), RP_OK);
+    assert_true(images.at.at[other]->fd < 0);
+    assert_non_null(images.at.at[other]->problem);
+    rp_space_release(&space);
+    rp_images_release(&images);
+}
+
 static uint64_t count_dynsym(Elf *elf, const char *wanted, bool *found)
 {
     Elf_Scn *section = NULL;
@@ -537,6 +583,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_replaced_while_running, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_not_replaced, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_mount_namespace, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_other_numbers_for_the_same_file, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_deleted_library_from_memory, make_dir, remove_dir),
         cmocka_unit_test(test_vdso),
         cmocka_unit_test(test_offsets_go_through_segments),

@@ -149,6 +149,34 @@ static void test_of_this_process(void **state)
     rp_images_release(&images);
 }
 
+/* Each allocation fails once. */
+static void test_no_memory(void **state)
+{
+    enum rp_status status = RP_OK;
+    uint64_t n, calls = 1, refused = 0;
+
+    (void)state;
+    for (n = 1; n <= calls; n++) {
+        struct rp_images images = {0};
+        struct rp_space space = {.pid = (uint32_t)getpid()};
+        struct rp_err err = {0};
+
+        rp_alloc_fail_at(n);
+        status = rp_images_init(&images, &err);
+        if (!status)
+            status = rp_space_read(&space, &images, &err);
+        calls = rp_alloc_fail_at(0);
+        refused += status == RP_NOMEM;
+        if (status == RP_NOMEM) /* it ended early: there may be more */
+            calls = n + 1;
+        assert_true(status == RP_OK || status == RP_NOMEM);
+        rp_space_release(&space);
+        rp_images_release(&images);
+    }
+    assert_int_equal(status, RP_OK);
+    assert_true(refused > 10);
+}
+
 static void test_process_is_gone(void **state)
 {
     struct rp_images images;
@@ -169,6 +197,7 @@ int main(void)
         cmocka_unit_test(test_empty_mapping_is_nothing),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_of_this_process),
+        cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_process_is_gone),
     };
 
