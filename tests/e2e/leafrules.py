@@ -12,10 +12,10 @@ LEAF = [(category, re.compile(pattern)) for category, pattern in [
                r"|^systrim|^tcache|^operator (new|delete)|^sqlite3Mem(Malloc|Free|Realloc|Size|Roundup)|^alloc_perturb|^checked_request"),
     ("names", r"StringTable::|InternalizeString|InternalizeUtf8|^v8::internal::Utf8Decoder|StringHasher::|^v8::String::NewFromUtf8|String::IsEqualTo"
               r"|^sqlite3_column_name|^columnName|ColumnNameToName|GetCachedColumnNames"),
-    ("buffers", r"ArrayBuffer(?!Allocator)|BackingStore|TypedArray|ExternalMemory|_Sp_counted_base"),
+    ("buffers", r"ArrayBuffer(?!Allocator)|BackingStore|TypedArray|Uint8Array|ExternalMemory|_Sp_counted_base|GetNumberOfEmbedderDataFields|JSObject::InitializeBody"),
     ("capi", r"^sqlite3_(?!mutex)|^columnMem|^columnNullValue"),
     ("vdbe", r"^sqlite3[A-Z]|^btree|^pcache|^pager|^getPage|^moveTo|^releaseMemArray|^allocateCursor|^getCellInfo|^callFinaliser|^wal|^unix"
-             r"|^freeP4|^vdbe|^cellSize|^fetchPayload|^saveCursor|^codeEqual|^closeCursor"),
+             r"|^freeP4|^vdbe|^releaseAll|^getAndInit|^cellSize|^fetchPayload|^saveCursor|^codeEqual|^closeCursor"),
     ("binding", r"^node::sqlite::|^node::BaseObject|^node::NodeArrayBufferAllocator"),
     ("objects", r"^v8::Object::New|NameDictionary|^v8::internal::Map::|TransitionsAccessor|::NewMap|InitializeMap|JSObject(?!::GetHeaderSize|Body|FromMap)|NewSlowJSObject"
                 r"|PrototypeBenefits"),
