@@ -119,7 +119,7 @@ static enum rp_status open_database(struct load *load)
     struct rp_buf uri = {0};
     int code;
 
-    rp_buf_puts(&uri, "file:");
+    rp_buf_puts(&uri, *load->path == '/' ? "file:" : "file:./"); /* a plain ":memory:" would not be a file */
     for (const char *c = load->path; *c; c++)
         rp_buf_printf(&uri, "%%%02x", (unsigned char)*c);
     rp_buf_puts(&uri, "?immutable=1");
