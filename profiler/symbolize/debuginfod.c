@@ -50,9 +50,7 @@ void rp_debuginfod_free(struct rp_debuginfod *d)
         return;
     if (d->client)
         d->end(d->client);
-    if (d->library)
-        dlclose(d->library);
-    rp_free(d);
+    rp_free(d); /* the library stays loaded: what it uses (curl, TLS) keeps global state that is not made to be unloaded */
 }
 
 int rp_debuginfod_find(struct rp_debuginfod *d, const uint8_t *build_id, uint8_t bytes)

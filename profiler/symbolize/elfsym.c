@@ -13,6 +13,7 @@
 
 enum {
     READ_AT_ONCE = 2048,  /* symbols */
+    NAMES_TRIED_MAX = 4 * RP_ALIASES_MAX,
     HASH_STEPS_MAX = 1000000,
     OUTER_STEPS_MAX = 4096 /* a hostile table can be built as stairs; real ones nest three deep */
 };
@@ -200,18 +201,14 @@ static uint32_t upper_bound(const struct rp_symtab *table, uint64_t addr)
     return (uint32_t)low;
 }
 
+/* By two searches, not by walking: a hostile table may put all its symbols at one address. */
 static void group_of(const struct rp_symtab *table, uint32_t i, struct rp_symbol_hit *hit)
 {
-    const struct rp_symbol *at = table->symbols.at;
-    uint32_t first = i, past = i + 1;
+    uint64_t addr = table->symbols.at[i].addr;
 
-    while (first > 0 && at[first - 1].addr == at[i].addr)
-        first--;
-    while (past < table->symbols.n && at[past].addr == at[i].addr)
-        past++;
-    hit->start = at[i].addr;
-    hit->first = first;
-    hit->n = past - first;
+    hit->start = addr;
+    hit->first = addr ? upper_bound(table, addr - 1) : 0;
+    hit->n = upper_bound(table, addr) - hit->first;
 }
 
 /* The end of what symbols without size at entries of `hit` reach: the next symbol or the end of the section. */
@@ -220,7 +217,7 @@ static bool unsized_end(const struct rp_symtab *table, const struct rp_symbol_hi
     bool any = false;
 
     *end = hit->first + hit->n < table->symbols.n ? table->symbols.at[hit->first + hit->n].addr : UINT64_MAX;
-    for (uint32_t i = hit->first; i < hit->first + hit->n; i++) {
+    for (uint32_t i = hit->first; i < hit->first + hit->n && i < hit->first + NAMES_TRIED_MAX; i++) {
         const struct rp_symbol *s = &table->symbols.at[i];
         const struct rp_elfview *view = table->sources[s->source].view;
         const Elf64_Shdr *section = s->section && s->section < view->nsections ? &view->sections[s->section] : NULL;
@@ -330,7 +327,7 @@ bool rp_symtab_names(const struct rp_symtab *table, const struct rp_symbol_hit *
     struct rp_buf text = {0};
     bool ok = true;
 
-    for (uint32_t i = 0; ok && i < hit->n && i < RP_ALIASES_MAX * 4 && names->at.n < RP_ALIASES_MAX; i++) {
+    for (uint32_t i = 0; ok && i < hit->n && i < NAMES_TRIED_MAX && names->at.n < RP_ALIASES_MAX; i++) {
         const struct rp_symbol *s = &table->symbols.at[hit->first + i];
         const struct rp_symbol_source *source = &table->sources[s->source];
 

@@ -208,6 +208,43 @@ static void debug_link_with_another_build_id_is_refused(void **state)
     assert_inner(dir, "none", "two", NULL);
 }
 
+/* From a server (a folder, which the library can read as one), and only when asked; a missing server is named in the image's note. */
+static void debug_file_from_debuginfod(void **state)
+{
+    struct rp_symbolizer_options options = {.debug_dir = "/nonexistent"};
+    const char *dir = names_dir(), *note;
+    struct names_fixture f;
+    char url[512];
+    uint32_t image;
+    uint64_t inner;
+
+    (void)state;
+    build_lib(dir, "one", "-Wl,--build-id=0x0102030405060708090a0b0c0d0e0f1011121314");
+    inner = names_nm(dir, "full-one.so", "inner_one");
+    names_run(dir, "mkdir -p srv/buildid/0102030405060708090a0b0c0d0e0f1011121314 cache && "
+                   "objcopy --only-keep-debug full-one.so srv/buildid/0102030405060708090a0b0c0d0e0f1011121314/debuginfo");
+    snprintf(url, sizeof url, "file://%s/srv/", dir);
+    setenv("DEBUGINFOD_URLS", url, 1);
+    setenv("DEBUGINFOD_CACHE_PATH", names_path(dir, "cache"), 1);
+    names_open(&f, &options);
+    image = names_image(&f, names_path(dir, "lib.so"));
+    assert_non_null(strstr(names_shown(&f, image, inner + 1), "lib.so+0x")); /* not asked for */
+    names_close(&f);
+    options.debuginfod = true;
+    names_open(&f, &options);
+    image = names_image(&f, names_path(dir, "lib.so"));
+    note = names_shown(&f, image, inner + 1);
+    if (strcmp(note, "inner_one") != 0) /* without the library, the note says so */
+        assert_non_null(strstr(rp_profile_text(&f.profile, f.profile.images.at[image].note), "libdebuginfod"));
+    names_close(&f);
+    unsetenv("DEBUGINFOD_URLS");
+    names_open(&f, &options);
+    image = names_image(&f, names_path(dir, "lib.so"));
+    assert_non_null(strstr(names_shown(&f, image, inner + 1), "lib.so+0x"));
+    assert_non_null(strstr(rp_profile_text(&f.profile, f.profile.images.at[image].note), "DEBUGINFOD_URLS"));
+    names_close(&f);
+}
+
 static void mini_debug_data(void **state)
 {
     const char *dir = names_dir();
@@ -518,6 +555,7 @@ int main(void)
         cmocka_unit_test(debug_file_by_build_id),
         cmocka_unit_test(debug_file_by_link),
         cmocka_unit_test(debug_link_with_another_build_id_is_refused),
+        cmocka_unit_test(debug_file_from_debuginfod),
         cmocka_unit_test(mini_debug_data),
         cmocka_unit_test(case_A19_calls_through_the_plt),
         cmocka_unit_test(case_A19_indirect_functions),
