@@ -15,6 +15,10 @@
 /* How far above the copy a frame pointer may point and still be one: the default limit of stacks. */
 #define FRAME_POINTER_REACH ((uint64_t)8 << 20)
 
+/* A frame larger than this is not believed, an address above that is the kernel's. */
+#define FRAME_BYTES ((uint64_t)1 << 20)
+#define USER_END ((uint64_t)1 << 47)
+
 /* _start is about 40 bytes in every libc. */
 enum { ENTRY_BYTES = 64 };
 
@@ -124,6 +128,12 @@ static bool leaf_step(struct rp_step *s, struct rp_walk_frame *frame)
     return false;
 }
 
+/* Does the chain go on upwards in steps of a sane size? Then it is one, and what fails is the address beside it. */
+static bool leads_on(uint64_t bp, uint64_t saved)
+{
+    return saved > bp && saved - bp < FRAME_BYTES && saved % 8 == 0;
+}
+
 static enum rp_walk_end chain_step(struct rp_step *s, struct rp_walk_frame *frame)
 {
     uint64_t bp = s->regs[RP_RBP], saved, ra;
@@ -137,7 +147,7 @@ static enum rp_walk_end chain_step(struct rp_step *s, struct rp_walk_frame *fram
         return RP_WALK_ROOT;
     }
     if (plausible_return(s, ra) == NO)
-        return RP_WALK_BAD_FP;
+        return leads_on(bp, saved) && !rp_space_find(s->space, ra - 1) && ra < USER_END ? RP_WALK_NO_MAPPING : RP_WALK_BAD_FP;
     s->regs[RP_RBP] = saved;
     return arrive(s, frame, bp + 16, ra);
 }

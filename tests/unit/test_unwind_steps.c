@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -360,6 +361,7 @@ static void test_thread(void **state)
     if (child == 0) {
         pthread_t thread;
 
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         pthread_create(&thread, NULL, spin, &channel[1]);
         for (;;)
             pause();
@@ -371,9 +373,9 @@ static void test_thread(void **state)
     assert_true(unwind_tracee_base(t));
     assert_in_range(t->walk.n, 3, 6);
     assert_true(all_true(t, 2000) > 1900);
+    unwind_tracee_free(t); /* first: a process is not over before the tracer has let its dead threads go */
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    unwind_tracee_free(t);
     close(channel[0]);
     close(channel[1]);
 }
