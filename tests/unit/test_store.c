@@ -17,7 +17,7 @@
 
 #include "base/io.h"
 #include "store/store.h"
-#include "support/fake_profile.h"
+#include "support/fake_view.h"
 
 static const char text[] = ".run seconds=2.5 hz=997 lost=3 throttled=1 vanished=2 source=cpu-clock host=\"6.1, some CPU\" note=\"kernel not visible\" stack=16384\n"
                            ".process 1234 comm=node command=\"node a.js --x\"\n"
@@ -205,6 +205,38 @@ static void test_people_can_ask_with_sql(void **state)
     assert_answer("SELECT sum(self) FROM samples_by_function", "55\n");
     assert_answer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT'", "0\n");
     sqlite3_close(db);
+}
+
+/* The table by function, computed by SQLite in quite another way. */
+static void test_sql_and_view_agree(void **state)
+{
+    struct fake_view v;
+    struct rp_group_table g;
+    struct rp_buf want = {0};
+    struct rp_err err = {0};
+
+    (void)state;
+    fake_view(&v, text, "categories: []\n", NULL);
+    assert_int_equal(rp_store_save(&v.profile, in_dir("agree"), true, &err), RP_OK);
+    assert_int_equal(rp_view_groups(v.view, RP_BY_FUNCTION, &g, &err), RP_OK);
+    assert_int_equal(g.rows.n, 13);
+    open_db(in_dir("agree"));
+    for (size_t i = 0; i < g.rows.n; i++) {
+        const struct rp_function *f = &v.profile.functions.at[g.rows.at[i].key];
+        struct rp_buf query = {0};
+
+        rp_buf_printf(&query, "SELECT self, total FROM samples_by_function WHERE module = '%s' AND name = (SELECT text FROM strings WHERE id = %u)",
+                      rp_profile_text(&v.profile, f->module), f->name);
+        rp_buf_clear(&want);
+        rp_buf_printf(&want, "%lu|%lu\n", (unsigned long)g.rows.at[i].self, (unsigned long)g.rows.at[i].total);
+        assert_answer(rp_buf_text(&query), rp_buf_text(&want));
+        rp_buf_release(&query);
+    }
+    assert_answer("SELECT count(*) FROM samples_by_function", "13\n");
+    sqlite3_close(db);
+    rp_group_table_release(&g);
+    rp_buf_release(&want);
+    fake_view_release(&v);
 }
 
 static void test_nothing_is_overwritten(void **state)
@@ -534,6 +566,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_saved_is_loaded),      cmocka_unit_test(test_comparison_sees_differences),
         cmocka_unit_test(test_equal_profiles_make_equal_files), cmocka_unit_test(test_people_can_ask_with_sql),
+        cmocka_unit_test(test_sql_and_view_agree),
         cmocka_unit_test(test_nothing_is_overwritten),       cmocka_unit_test(test_names_that_sqlite_reads_otherwise),
         cmocka_unit_test(test_a_failed_save_leaves_nothing), cmocka_unit_test(test_files_that_are_no_profiles),
         cmocka_unit_test(test_damage_is_told),               cmocka_unit_test(test_what_people_add_does_no_harm),
