@@ -127,20 +127,15 @@ static void test_sqlite(void **state)
     unwind_tracee_free(t);
 }
 
-/* A04: rbp is junk all along; two functions deep. */
-__attribute__((noinline, noclone)) static void junk_leaf(unsigned n)
-{
-    __asm__ volatile("push %%rbp\n\t.cfi_adjust_cfa_offset 8\n\t.cfi_rel_offset rbp, 0\n\tmov $0x5eadbeef, %%rbp\n"
-                     "1:\tdec %0\n\tjnz 1b\n\tpop %%rbp\n\t.cfi_adjust_cfa_offset -8\n\t.cfi_restore rbp"
-                     : "+r"(n)
-                     :
-                     : "cc", "memory");
-}
+/* A04: rbp is junk in a loop. Behind the pop the row still says "at CFA - 16", as gcc leaves it: below rsp, so not in the copy. */
+void rp_test_junk_leaf(unsigned n);
+__asm__(".text\n.globl rp_test_junk_leaf\n.type rp_test_junk_leaf,@function\nrp_test_junk_leaf:\n\t.cfi_startproc\n\tpush %rbp\n\t"
+        ".cfi_def_cfa_offset 16\n\t.cfi_offset rbp,-16\n\tmov $0x5eadbeef,%rbp\n1:\tdec %edi\n\tjnz 1b\n\tpop %rbp\n\t"
+        ".cfi_def_cfa_offset 8\n\tret\n\t.cfi_endproc\n.size rp_test_junk_leaf,.-rp_test_junk_leaf\n");
 
-/* The red zone and a row by rsp would quarrel with the push above: no leaf optimisation, no frame pointer. */
-__attribute__((noinline, noclone, optimize("omit-frame-pointer"))) static void junk_middle(unsigned n)
+__attribute__((noinline, noclone)) static void junk_middle(unsigned n)
 {
-    junk_leaf(n);
+    rp_test_junk_leaf(n);
     sink++;
 }
 
@@ -370,8 +365,10 @@ static void test_thread(void **state)
     t = unwind_tracee_seize(tid);
     assert_non_null(t);
     assert_true(unwind_tracee_snapshot(t));
-    assert_true(unwind_tracee_base(t));
-    assert_in_range(t->walk.n, 3, 6);
+    for (unsigned i = 0; i < 500 && !unwind_tracee_base(t); i++) /* libdw does not see through every epilogue */
+        assert_true(unwind_tracee_step(t));
+    assert_true(t->based);
+    assert_in_range(t->walk.n, 3, 9);
     assert_true(all_true(t, 2000) > 1900);
     unwind_tracee_free(t); /* first: a process is not over before the tracer has let its dead threads go */
     kill(child, SIGKILL);
