@@ -8,6 +8,7 @@
 #define RL_WORKLOADS(X) \
     X(get)              \
     X(scan)             \
+    X(verchk)           \
     X(lockmix)          \
     X(twoshape)         \
     X(mix)
