@@ -22,6 +22,12 @@ struct known {
     uint32_t function;
 };
 
+/* JIT code that no map covered when it was met; writers buffer, so the line may come later. */
+struct pending {
+    uint32_t location;
+    uint32_t entries; /* of the map, when it was last looked up */
+};
+
 struct rp_symbolizer {
     const struct rp_images *images;
     struct rp_unwinder *unwinder;
@@ -35,6 +41,7 @@ struct rp_symbolizer {
     RP_VEC(struct known) known;
     struct rp_index known_index;
     RP_VEC(struct rp_jit *) jits;
+    RP_VEC(struct pending) pending;
     struct rp_kallsyms kernel;
     bool kernel_read;
     struct rp_dwarf_frames frames; /* scratch */
@@ -97,6 +104,7 @@ void rp_symbolizer_free(struct rp_symbolizer *symbolizer)
     rp_vec_release(&symbolizer->known);
     rp_index_release(&symbolizer->known_index);
     rp_vec_release(&symbolizer->jits);
+    rp_vec_release(&symbolizer->pending);
     rp_kallsyms_release(&symbolizer->kernel);
     rp_vec_release(&symbolizer->frames.at);
     rp_buf_release(&symbolizer->text);
@@ -334,22 +342,36 @@ static struct rp_jit *jit_of(const struct rp_symbolizer *s, uint32_t pid)
     return NULL;
 }
 
-static enum rp_status resolve_jit(struct work *w, uint64_t addr, uint32_t epoch, struct rp_err *err)
+/* The function that a map gives for the address; *function is UINT32_MAX when none does. */
+static enum rp_status jit_function(struct work *w, const struct rp_jit *jit, uint64_t addr, uint32_t epoch, uint32_t *function, struct rp_err *err)
 {
     struct rp_function f = {.image = w->image_id, .module = w->module, .how = RP_NAME_JIT};
-    const struct rp_jit *jit = jit_of(w->s, w->image ? w->image->pid : 0);
     enum rp_status status;
-    uint32_t function;
 
+    *function = UINT32_MAX;
     rp_buf_clear(&w->s->text);
-    if (jit && rp_jit_name(jit, addr, epoch, &f.start, &w->s->text)) {
-        status = intern_scratch(w, &f.raw, err);
-        if (!status)
-            status = intern_demangled(w, rp_profile_text(w->profile, f.raw), "", &f.name, err);
-        f.first_alias = (uint32_t)w->profile->aliases.n;
-        if (!status)
-            status = rp_profile_function(w->profile, &f, &function, err);
-    } else {
+    if (!jit || !rp_jit_name(jit, addr, epoch, &f.start, &w->s->text))
+        return RP_OK;
+    status = intern_scratch(w, &f.raw, err);
+    if (!status)
+        status = intern_demangled(w, rp_profile_text(w->profile, f.raw), "", &f.name, err);
+    f.first_alias = (uint32_t)w->profile->aliases.n;
+    return status ? status : rp_profile_function(w->profile, &f, function, err);
+}
+
+static enum rp_status resolve_jit(struct work *w, uint32_t location, uint64_t addr, uint32_t epoch, struct rp_err *err)
+{
+    const struct rp_jit *jit = jit_of(w->s, w->image->pid);
+    uint32_t function;
+    enum rp_status status = jit_function(w, jit, addr, epoch, &function, err);
+    struct pending *late;
+
+    if (!status && function == UINT32_MAX) {
+        late = epoch ? NULL : rp_vec_add(&w->s->pending);
+        if (late)
+            *late = (struct pending){location, jit ? (uint32_t)jit->code.entries.n : 0};
+        else if (!epoch)
+            return rp_fail_nomem(err);
         status = describe_offset(w, 0, false, &function, err);
     }
     return status ? status : add_line(w, function, NULL, 0, err);
@@ -407,10 +429,47 @@ static enum rp_status find_module(struct work *w, struct rp_err *err)
     return intern(w, slash ? slash + 1 : path, &w->module, err);
 }
 
-static enum rp_status resolve(struct rp_symbolizer *s, struct rp_profile *profile, const struct rp_location *at, struct rp_err *err)
+static uint64_t looked_up(const struct rp_location *at)
+{
+    return (at->flags & RP_LOCATION_CALLER) && at->addr ? at->addr - 1 : at->addr;
+}
+
+/* Gives names to JIT code that had none, where the map has grown since. */
+static enum rp_status resolve_pending(struct rp_symbolizer *s, struct rp_profile *profile, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+    size_t kept = 0, i;
+
+    for (i = 0; !status && i < s->pending.n; i++) {
+        struct pending late = s->pending.at[i];
+        const struct rp_location at = profile->locations.at[late.location];
+        struct work w = {s, profile, s->images->at.at[at.image], at.image, 0};
+        const struct rp_jit *jit = jit_of(s, w.image->pid);
+        uint32_t function = UINT32_MAX;
+
+        if (!at.nlines)
+            continue; /* its naming failed half way and will be tried again */
+        if (jit && jit->code.entries.n > late.entries) {
+            late.entries = (uint32_t)jit->code.entries.n;
+            status = find_module(&w, err);
+            if (!status)
+                status = jit_function(&w, jit, looked_up(&at), 0, &function, err);
+        }
+        if (!status && function != UINT32_MAX) /* its line is its own: each location has lines of its own */
+            profile->lines.at[at.first_line].function = function;
+        else
+            s->pending.at[kept++] = late;
+    }
+    for (; i < s->pending.n; i++)
+        s->pending.at[kept++] = s->pending.at[i];
+    s->pending.n = kept;
+    return status;
+}
+
+static enum rp_status resolve(struct rp_symbolizer *s, struct rp_profile *profile, uint32_t location, const struct rp_location *at, struct rp_err *err)
 {
     struct work w = {s, profile, at->image < s->images->at.n ? s->images->at.at[at->image] : NULL, at->image, 0};
-    uint64_t addr = (at->flags & RP_LOCATION_CALLER) && at->addr ? at->addr - 1 : at->addr;
+    uint64_t addr = looked_up(at);
     enum rp_status status;
     uint32_t function;
 
@@ -424,7 +483,7 @@ static enum rp_status resolve(struct rp_symbolizer *s, struct rp_profile *profil
     if (w.image && (w.image->kind == RP_IMAGE_ELF || w.image->kind == RP_IMAGE_VDSO))
         return resolve_elf(&w, at->addr, addr, err);
     if (w.image && w.image->kind == RP_IMAGE_JIT)
-        return resolve_jit(&w, addr, at->epoch, err);
+        return resolve_jit(&w, location, addr, at->epoch, err);
     status = describe_offset(&w, at->addr, true, &function, err);
     return status ? status : add_line(&w, function, NULL, 0, err);
 }
@@ -435,6 +494,7 @@ static enum rp_status prepare(struct rp_symbolizer *s, const struct rp_profile *
     if (s->profile != profile) {
         rp_vec_clear(&s->known);
         rp_index_release(&s->known_index);
+        rp_vec_clear(&s->pending);
         s->profile = profile;
     }
     while (s->names.n < s->images->at.n) {
@@ -479,13 +539,15 @@ enum rp_status rp_symbolize(struct rp_symbolizer *symbolizer, struct rp_profile 
 {
     enum rp_status status = prepare(symbolizer, profile, err);
 
+    if (!status)
+        status = resolve_pending(symbolizer, profile, err);
     for (size_t i = 0; !status && i < profile->locations.n; i++) {
         const struct rp_location at = profile->locations.at[i];
         size_t first = profile->lines.n;
 
         if (at.nlines)
             continue;
-        status = resolve(symbolizer, profile, &at, err);
+        status = resolve(symbolizer, profile, (uint32_t)i, &at, err);
         if (status) {
             profile->lines.n = first; /* nothing half done stays */
             break;

@@ -264,9 +264,11 @@ static void of_this_process(void **state)
     assert_int_equal(names_function(&f, location, 0)->how, RP_NAME_OFFSET);
     file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "1000 100 JS:~f file.js:1:2\n1100 10 </script><b>&\"'\n1200 10 a;b\tc\x1b\xff\n");
+    fprintf(file, "9000 10 written late\n1000 100 JS:~f file.js:1:2\n1100 10 </script><b>&\"'\n1200 10 a;b\tc\x1b\xff\n");
     fflush(file);
     assert_int_equal(rp_symbolizer_read_jit(f.symbolizer, pid, pid, &f.err), RP_OK);
+    assert_int_equal(rp_symbolize(f.symbolizer, &f.profile, &f.err), RP_OK);
+    assert_string_equal(rp_profile_text(&f.profile, names_function(&f, location, 0)->name), "written late");
     epoch = rp_symbolizer_epoch(f.symbolizer, pid, 0x1010);
     location = names_at(&f, image, 0x1010, 0, epoch);
     assert_string_equal(rp_profile_text(&f.profile, names_function(&f, location, 0)->name), "JS:~f file.js:1:2");
@@ -281,7 +283,7 @@ static void of_this_process(void **state)
     location = names_at(&f, image, 0x1010, 0, rp_symbolizer_epoch(f.symbolizer, pid, 0x1010));
     assert_string_equal(rp_profile_text(&f.profile, names_function(&f, location, 0)->name), "JS:*g file.js:9:9");
     rp_symbolizer_stats(f.symbolizer, &stats);
-    assert_int_equal(stats.map_lines, 4);
+    assert_int_equal(stats.map_lines, 5);
     assert_int_equal(stats.map_rejected, 0);
     unlink(path);
     names_close(&f);
@@ -302,6 +304,36 @@ static void a_map_left_by_an_earlier_process(void **state)
     assert_int_equal(rp_symbolizer_epoch(f.symbolizer, pid, 0x1010), 0);
     names_close(&f);
     names_run("/tmp", "rm %s", path);
+}
+
+/* Every allocation fails once while maps are read and asked. */
+static void every_allocation_may_fail(void **state)
+{
+    static const char text[] = "1000 100 a\n1080 10 b\n2000 10 c";
+    const char *dir = names_dir();
+    bool done = false;
+
+    (void)state;
+    names_write(dir, "map", text);
+    for (uint64_t n = 1; !done && n < 1000; n++) {
+        struct rp_jit jit = {0};
+        struct rp_buf name = {0};
+        enum rp_status status;
+        uint64_t start;
+
+        rp_alloc_fail_at(n);
+        status = rp_jit_add_file(&jit, open(names_path(dir, "map"), O_RDONLY), RP_JIT_PERF_MAP, &err);
+        if (!status)
+            status = rp_jit_read_file(&jit, 0, &err);
+        if (!status)
+            rp_jit_name(&jit, 0x1000, 0, &start, &name);
+        done = rp_alloc_fail_at(0) < n;
+        if (status)
+            assert_int_equal(status, RP_NOMEM);
+        rp_buf_release(&name);
+        rp_jit_release(&jit);
+    }
+    assert_true(done);
 }
 
 static void put(struct rp_buf *out, uint64_t value, size_t bytes)
@@ -435,6 +467,7 @@ int main(void)
         cmocka_unit_test(case_A20_two_million_lines),
         cmocka_unit_test(of_this_process),
         cmocka_unit_test(a_map_left_by_an_earlier_process),
+        cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(jitdump),
         cmocka_unit_test(damaged_jitdump),
     };
