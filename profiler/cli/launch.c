@@ -48,6 +48,9 @@ static void relay(int from, int to)
 
     signal(SIGINT, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
+    /* Whoever reads our result must see its end when rowprof ends, not when the child does. */
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    close(STDIN_FILENO);
     while ((got = read(from, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR)) {
         if (got < 0)
             continue;

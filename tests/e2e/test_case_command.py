@@ -174,22 +174,25 @@ class Launching(harness.Case):
 
     @harness.needs(harness.perf_events)
     def test_a_child_outlives_us_and_may_still_speak(self):
-        survived, errors = os.path.join(self.scratch, "survived"), open(os.path.join(self.scratch, "err"), "w+b")
-        script = ("import os,sys,time\nparent = os.getppid()\nprint('READY pid=%d' % os.getpid(), file=sys.stderr, flush=True)\n"
-                  "while os.getppid() == parent: sum(range(1000))\nfor i in range(3):\n  print('late word', file=sys.stderr, flush=True)\n  time.sleep(0.05)\n"
-                  f"open({survived!r}, 'w').close()\n")
-        process = harness.rowprof_start("--ready", "-d", "0.5", "--no-tree", "--", "/usr/bin/python3", "-c", script, stderr=errors)
-        process.stdout.read()
-        process.stdout.close()
-        self.assertEqual(process.wait(), 0)
-        for _ in range(1000):
-            if os.path.exists(survived):
-                break
-            time.sleep(0.02)
-        self.assertTrue(os.path.exists(survived), "the child died when rowprof ended")
-        errors.seek(0)
-        self.assertEqual(errors.read().count(b"late word"), 3)
-        errors.close()
+        """And whoever reads our standard output sees its end while the child still runs."""
+        survived, go, errors = (os.path.join(self.scratch, name) for name in ("survived", "go", "err"))
+        script = ("import os,sys,time\nprint('READY pid=%d' % os.getpid(), file=sys.stderr, flush=True)\n"
+                  f"while not os.path.exists({go!r}): sum(range(1000))\nfor i in range(3):\n  print('late word', file=sys.stderr, flush=True)\n"
+                  f"  time.sleep(0.05)\nopen({survived!r}, 'w').close()\n")
+        with open(errors, "w+b") as file:
+            process = harness.rowprof_start("--ready", "-d", "0.5", "--no-tree", "--", "/usr/bin/python3", "-c", script, stderr=file)
+            try:
+                process.communicate(timeout=60)
+            finally:
+                open(go, "wb").close()
+            self.assertEqual(process.returncode, 0)
+            for _ in range(1000):
+                if os.path.exists(survived):
+                    break
+                time.sleep(0.02)
+            self.assertTrue(os.path.exists(survived), "the child died when rowprof ended")
+            file.seek(0)
+            self.assertEqual(file.read().count(b"late word"), 3)
 
     def test_a_child_that_ends_early_is_an_error(self):
         run = harness.rowprof("--ready", "-d", "1", "--", "/bin/sh", "-c", "echo no >&2; exit 3")
