@@ -33,11 +33,15 @@ enum rp_status rp_symbolizer_new(const struct rp_images *images, struct rp_unwin
                                  struct rp_symbolizer **out, struct rp_err *err);
 void rp_symbolizer_free(struct rp_symbolizer *symbolizer);
 
-/* Names all locations of `profile` that have no lines yet. A nameless one becomes module+0xoffset (RP_NAME_OFFSET). */
+/* Names all locations of `profile` that have no lines yet. Per function: `name` is demangled with parameters (`[local]` after it for STUB_LOCAL), `raw` is as in the symbol
+ * table (for STUB_LOCAL that of the stub), `aliases` are the other raw names at the same address. A nameless one becomes module+0xoffset (RP_NAME_OFFSET; one row per unwind
+ * range where there are such), JIT code without map `[jit]`, which is looked up again when the map has grown. Images with unnamed code get a `remedy` where it
+ * is known for sure. RP_NOMEM leaves the profile whole; the call may be repeated. */
 enum rp_status rp_symbolize(struct rp_symbolizer *symbolizer, struct rp_profile *profile, struct rp_err *err);
 
 /* Reads what JIT maps of process `pid` (map names use `ns_pid`) gained since the last call (/proc/PID/root/tmp/perf-NSPID.map, jitdump files that the process
- * has mapped). To be called at each block's end, before rp_symbolize. Quick when nothing changed. */
+ * has mapped). To be called at each block's end, before its samples are handed over and before rp_symbolize. Quick when nothing changed. A map that is not the target's or
+ * ours, or that is older than the process, is left alone. */
 enum rp_status rp_symbolizer_read_jit(struct rp_symbolizer *symbolizer, uint32_t pid, uint32_t ns_pid, struct rp_err *err);
 
 /* Which code lives at a JIT address now: a number that changes when a later map entry covers it with another function. fold/ puts it
