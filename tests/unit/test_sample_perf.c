@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -455,6 +456,56 @@ static void test_threads_that_come_and_go(void **state)
     end_child(&c);
 }
 
+static void *thread_spins_on(void *arg)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET((size_t)(uintptr_t)arg, &set);
+    (void)sched_setaffinity(0, sizeof set, &set);
+    spin_for_ever();
+    return NULL;
+}
+
+/* One thread per CPU, up to four. */
+static void body_all_cpus(int up, int down)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    pthread_t thread;
+
+    (void)down;
+    for (long i = 0; i < (n > 4 ? 4 : n); i++)
+        pthread_create(&thread, NULL, thread_spins_on, (void *)(uintptr_t)i);
+    say(up, 1);
+    pause();
+}
+
+/* Rings of several CPUs are merged: many samples in one drain, all in order. */
+static void test_rings_are_merged_by_time(void **state)
+{
+    struct child c = start_child(body_all_cpus);
+    struct seen seen = {.pid = (uint32_t)c.pid};
+    struct rp_sampler_stats stats;
+    struct rp_sampler *s;
+    uint64_t began = rp_now_ns();
+
+    (void)state;
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+        end_child(&c);
+        skip();
+    }
+    hear(&c);
+    s = make((uint32_t)c.pid, &(struct rp_sampler_options){.stack_bytes = 1024});
+    while ((seen.samples < 300 || seen.ntids < 2) && !late(began)) {
+        usleep(100000);
+        wait_and_drain(s, &seen);
+    }
+    finish(s, &seen, &stats);
+    end_child(&c);
+    assert_true(seen.ntids >= 2);
+    assert_int_equal(seen.out_of_order, 0);
+}
+
 static void body_exec(int up, int down)
 {
     uint64_t word;
@@ -859,6 +910,7 @@ int main(void)
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_old_and_new_threads),
         cmocka_unit_test(test_threads_that_come_and_go),
+        cmocka_unit_test(test_rings_are_merged_by_time),
         cmocka_unit_test(test_exec_is_told),
         cmocka_unit_test(test_mmap_is_told),
         cmocka_unit_test(test_small_ring_counts_its_losses),

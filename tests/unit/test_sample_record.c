@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -13,6 +14,7 @@
 #include "sample/perf_cpus.h"
 #include "sample/perf_owner.h"
 #include "sample/perf_record.h"
+#include "sample/perf_ring.h"
 
 /* A record under construction. */
 struct builder {
@@ -236,6 +238,48 @@ static void test_tasks(void **state)
     assert_int_equal(r.lost, 17);
 }
 
+/* A buffer of one page, written here as the kernel would: records that end at the border, wrap round it, and damage. */
+static void test_ring(void **state)
+{
+    uint8_t *memory = aligned_alloc(4096, 2 * 4096);
+    struct perf_event_mmap_page *control = (struct perf_event_mmap_page *)(void *)memory;
+    struct rp_perf_ring ring = {.fd = -1, .base = memory, .data_bytes = 4096, .scratch = malloc(65536)};
+    uint64_t damaged = 0;
+    uint8_t next = 0;
+
+    (void)state;
+    memset(memory, 0, 8192);
+    for (int i = 0; i < 50; i++) {
+        struct perf_event_header header = {PERF_RECORD_COMM, 0, 1000};
+        const uint8_t *bytes;
+        size_t size = 0;
+
+        for (size_t k = 0; k < header.size; k++) {
+            uint8_t byte = k < sizeof header ? ((const uint8_t *)&header)[k] : next++;
+
+            memory[4096 + (control->data_head + k) % 4096] = byte;
+        }
+        control->data_head += header.size;
+        assert_null(rp_perf_ring_next(&ring, &size, &damaged)); /* not looked yet */
+        rp_perf_ring_refresh(&ring);
+        bytes = rp_perf_ring_next(&ring, &size, &damaged);
+        assert_non_null(bytes);
+        assert_int_equal(size, 1000);
+        for (size_t k = sizeof header; k < size; k++)
+            assert_int_equal(bytes[k], (uint8_t)(next - (size - k)));
+        rp_perf_ring_advance(&ring, size);
+        assert_int_equal(control->data_tail, control->data_head);
+    }
+    memset(memory + 4096, 0, 4096); /* a header of size 0 would be read for ever */
+    control->data_head += 64;
+    rp_perf_ring_refresh(&ring);
+    assert_null(rp_perf_ring_next(&ring, &(size_t){0}, &damaged));
+    assert_int_equal(damaged, 1);
+    assert_int_equal(control->data_tail, control->data_head);
+    free(ring.scratch);
+    free(memory);
+}
+
 static void test_one_event_speaks_for_a_thread(void **state)
 {
     struct rp_perf_owners o = {0};
@@ -306,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_every_cut_is_damage),
         cmocka_unit_test(test_mmap),
         cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_ring),
         cmocka_unit_test(test_one_event_speaks_for_a_thread),
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_cpu_lists),

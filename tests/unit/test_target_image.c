@@ -438,6 +438,39 @@ static void test_offsets_go_through_segments(void **state)
     assert_int_equal(addr, 0x1234);
 }
 
+/* Case A01 in memory: both segments lie in the first page of the file, so both mappings show the ELF header, and only the lower one is its place. */
+static void test_header_seen_twice(void **state)
+{
+    Elf64_Ehdr header = {.e_machine = EM_X86_64, .e_phoff = sizeof header, .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2};
+    Elf64_Phdr phdrs[2] = {{.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = 0x5c0, .p_memsz = 0x5c0},
+                           {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x5c0, .p_vaddr = 0x15c0, .p_filesz = 0x100, .p_memsz = 0x100}};
+    struct rp_image_key key = {.pid = (uint32_t)getpid()};
+    struct rp_memory_elf found;
+    uint8_t page[4096] = {0};
+    char path[96];
+    uint8_t *base;
+    int fd;
+
+    (void)state;
+    memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    memcpy(page, &header, sizeof header);
+    memcpy(page + sizeof header, phdrs, sizeof phdrs);
+    snprintf(path, sizeof path, "%s/shared-page", dir);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0755);
+    assert_true(rp_write_full(fd, page, sizeof page));
+    base = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_equal(mmap(base, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0), base);
+    assert_ptr_equal(mmap(base + 4096, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0), base + 4096);
+    close(fd);
+    key.start = (uint64_t)(uintptr_t)base + 4096;
+    key.end = key.start + 4096;
+    assert_true(rp_memory_elf_find(&found, &key));
+    assert_int_equal(found.bias, (uint64_t)(uintptr_t)base);
+    rp_memory_elf_release(&found);
+    munmap(base, 8192);
+}
+
 /* Case A20: mapped code in a file that is not ELF; and a memfd, which holds JIT code unless it holds ELF. */
 static void test_not_elf(void **state)
 {
@@ -587,6 +620,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_deleted_library_from_memory, make_dir, remove_dir),
         cmocka_unit_test(test_vdso),
         cmocka_unit_test(test_offsets_go_through_segments),
+        cmocka_unit_test_setup_teardown(test_header_seen_twice, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_not_elf, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_damaged_elf, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_paths_that_are_no_files, make_dir, remove_dir),
