@@ -50,7 +50,8 @@ void cat_rules_free(struct cat_rules *rules);
  * defined, across files: cat_rules_finish checks. */
 enum rp_status cat_rules_add(struct cat_rules *rules, const char *file, const char *text, size_t length, struct rp_buf *problems,
                              struct rp_err *err);
-/* The same from a path; a directory means all *.yaml in it by name. */
+/* The same from a path; a directory means all *.yaml in it by name. A file called like a shipped pack stands in for it: it is read by
+ * cat_rules_add_shipped in that pack's place, or by cat_rules_finish when there is no such call. */
 enum rp_status cat_rules_add_path(struct cat_rules *rules, const char *path, struct rp_buf *problems, struct rp_err *err);
 enum rp_status cat_rules_add_shipped(struct cat_rules *rules, struct rp_buf *problems, struct rp_err *err);
 /* Cross-file checks: unknown categories, duplicate ids. Category `uncategorized` is always there, last. */

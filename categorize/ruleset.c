@@ -135,6 +135,7 @@ void cat_rules_free(struct cat_rules *rules)
     cut_patterns(rules, 0);
     rp_vec_release(&rules->patterns);
     rp_vec_release(&rules->contexts);
+    rp_vec_release(&rules->stand_ins);
     rp_vec_release(&rules->rules);
     rp_vec_release(&rules->categories);
     cat_regex_tools_release(&rules->tools);
@@ -143,13 +144,6 @@ void cat_rules_free(struct cat_rules *rules)
 }
 
 /* ---- files ---- */
-
-/* Text of one file of a folder. */
-struct source {
-    const char *name;
-    const char *text;
-    size_t length;
-};
 
 static int by_order(const void *a, const void *b)
 {
@@ -181,7 +175,7 @@ static enum rp_status append_files(struct cat_rules *rules, const struct cat_fil
 }
 
 /* Reads all files of a folder, tells all mistakes of all, and adds all or none in their `order`. */
-static enum rp_status add_sources(struct cat_rules *rules, const struct source *sources, size_t n, struct rp_buf *problems, struct rp_err *err)
+static enum rp_status add_sources(struct cat_rules *rules, const struct cat_source *sources, size_t n, struct rp_buf *problems, struct rp_err *err)
 {
     struct cat_file *files = rp_calloc(n ? n : 1, sizeof *files);
     size_t npatterns = rules->patterns.n, ncontexts = rules->contexts.n;
@@ -218,30 +212,48 @@ static enum rp_status add_sources(struct cat_rules *rules, const struct source *
 enum rp_status cat_rules_add(struct cat_rules *rules, const char *file, const char *text, size_t length, struct rp_buf *problems,
                              struct rp_err *err)
 {
-    struct source source = {file, text, length};
+    struct cat_source source = {file, text, length};
 
     return add_sources(rules, &source, 1, problems, err);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static const struct cat_source *stand_in_of(const struct cat_rules *rules, const char *pack)
+{
+    for (size_t i = 0; i < rules->stand_ins.n; i++)
+        if (strcmp(base_name(rules->stand_ins.at[i].name), pack) == 0)
+            return &rules->stand_ins.at[i];
+    return NULL;
 }
 
 enum rp_status cat_rules_add_shipped(struct cat_rules *rules, struct rp_buf *problems, struct rp_err *err)
 {
     struct rp_arena arena = {0};
-    RP_VEC(struct source) sources = {0};
+    RP_VEC(struct cat_source) sources = {0};
     enum rp_status status = RP_OK;
 
     for (const struct cat_pack *pack = cat_packs; pack->name && !status; pack++) {
-        struct source *source = rp_vec_add(&sources);
+        const struct cat_source *stand_in = stand_in_of(rules, pack->name);
+        struct cat_source *source = rp_vec_add(&sources);
         struct rp_buf name = {0};
 
         rp_buf_printf(&name, "shipped/%s", pack->name);
         if (source)
-            *source = (struct source){rp_arena_strndup(&arena, rp_buf_text(&name), name.length), pack->text, pack->length};
+            *source = stand_in ? *stand_in : (struct cat_source){rp_arena_strndup(&arena, rp_buf_text(&name), name.length), pack->text, pack->length};
         if (!source || !source->name || name.failed)
             status = rp_fail_nomem(err);
         rp_buf_release(&name);
     }
     if (!status)
         status = add_sources(rules, sources.at, sources.n, problems, err);
+    if (!status)
+        rp_vec_clear(&rules->stand_ins);
     rp_vec_release(&sources);
     rp_arena_release(&arena);
     return status;
@@ -254,13 +266,52 @@ static bool is_pack_name(const char *name)
     return name[0] != '.' && length > 5 && strcmp(name + length - 5, ".yaml") == 0;
 }
 
-static enum rp_status read_source(const char *path, struct rp_arena *arena, struct source *source, struct rp_err *err)
+static bool is_shipped(const char *name)
+{
+    for (const struct cat_pack *pack = cat_packs; pack->name; pack++)
+        if (strcmp(pack->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A copy of a pack that somebody edits: asked where the pack would be, or its catch-all rules would come before the others'. */
+static enum rp_status set_aside_stand_ins(struct cat_rules *rules, struct cat_source *sources, size_t *n, struct rp_buf *problems, struct rp_err *err)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        struct cat_source *copy;
+
+        if (!is_shipped(base_name(sources[i].name))) {
+            sources[kept++] = sources[i];
+            continue;
+        }
+        if (stand_in_of(rules, base_name(sources[i].name))) {
+            rp_buf_printf(problems, "%s:1:1: another file stands in for the shipped pack %s already; give one of them\n", sources[i].name,
+                          base_name(sources[i].name));
+            return rp_fail(err, RP_USAGE, "two rule files are called %s; give one of them", base_name(sources[i].name));
+        }
+        copy = rp_vec_add(&rules->stand_ins);
+        if (!copy)
+            return rp_fail_nomem(err);
+        *copy = (struct cat_source){rp_arena_strndup(&rules->arena, sources[i].name, strlen(sources[i].name)),
+                                    rp_arena_strndup(&rules->arena, sources[i].text, sources[i].length), sources[i].length};
+        if (!copy->name || !copy->text) {
+            rules->stand_ins.n--;
+            return rp_fail_nomem(err);
+        }
+    }
+    *n = kept;
+    return RP_OK;
+}
+
+static enum rp_status read_source(const char *path, struct rp_arena *arena, struct cat_source *source, struct rp_err *err)
 {
     struct rp_buf text = {0};
     enum rp_status status = rp_read_file(path, RP_RULE_FILE_MAX, &text, err);
 
     if (!status) {
-        *source = (struct source){rp_arena_strndup(arena, path, strlen(path)), rp_arena_strndup(arena, rp_buf_text(&text), text.length),
+        *source = (struct cat_source){rp_arena_strndup(arena, path, strlen(path)), rp_arena_strndup(arena, rp_buf_text(&text), text.length),
                                   text.length};
         if (!source->name || !source->text)
             status = rp_fail_nomem(err);
@@ -272,7 +323,7 @@ static enum rp_status read_source(const char *path, struct rp_arena *arena, stru
 enum rp_status cat_rules_add_path(struct cat_rules *rules, const char *path, struct rp_buf *problems, struct rp_err *err)
 {
     struct rp_arena arena = {0};
-    RP_VEC(struct source) sources = {0};
+    RP_VEC(struct cat_source) sources = {0};
     enum rp_status status = RP_OK;
     struct stat st;
     DIR *dir = NULL;
@@ -286,7 +337,7 @@ enum rp_status cat_rules_add_path(struct cat_rules *rules, const char *path, str
     }
     for (struct dirent *entry = NULL; !status && (!dir || (entry = readdir(dir)));) {
         struct rp_buf name = {0};
-        struct source *source;
+        struct cat_source *source;
 
         if (entry && !is_pack_name(entry->d_name))
             continue;
@@ -301,6 +352,8 @@ enum rp_status cat_rules_add_path(struct cat_rules *rules, const char *path, str
         closedir(dir);
     if (!status && !sources.n)
         status = rp_fail(err, RP_USAGE, "the folder %s holds no *.yaml file; name a folder of rule files", path);
+    if (!status)
+        status = set_aside_stand_ins(rules, sources.at, &sources.n, problems, err);
     if (!status)
         status = add_sources(rules, sources.at, sources.n, problems, err);
     rp_vec_release(&sources);
@@ -397,6 +450,13 @@ enum rp_status cat_rules_finish(struct cat_rules *rules, struct rp_buf *problems
 
     if (rules->finished)
         return RP_OK;
+    if (rules->stand_ins.n) { /* the shipped packs were not wanted, these files were */
+        enum rp_status status = add_sources(rules, rules->stand_ins.at, rules->stand_ins.n, problems, err);
+
+        rp_vec_clear(&rules->stand_ins);
+        if (status)
+            return status;
+    }
     check_unique(rules, &told, &nomem);
     for (size_t i = 0; i < rules->rules.n; i++)
         if (!rules->rules.at[i].info.through)

@@ -66,6 +66,13 @@ struct cat_file {
     struct cat_ids category_ids, rule_ids;
 };
 
+/* A file read and not yet parsed. */
+struct cat_source {
+    const char *name;
+    const char *text;
+    size_t length;
+};
+
 struct cat_rules {
     struct rp_arena arena;
     struct cat_regex_tools tools;
@@ -73,6 +80,7 @@ struct cat_rules {
     RP_VEC(struct cat_rule) rules;
     RP_VEC(struct cat_pattern) patterns;
     RP_VEC(struct cat_frame_test) contexts;
+    RP_VEC(struct cat_source) stand_ins; /* files that bear the name of a shipped pack: they are read in its place */
     bool finished;
 };
 

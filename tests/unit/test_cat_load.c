@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
+#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -312,9 +315,44 @@ static void no_memory_is_survived_at_every_allocation(void **state)
     }
 }
 
+static void a_file_called_like_a_pack_stands_in_for_it(void **state)
+{
+    static const char text[] = "categories: [{id: better.binding, name: my binding, kind: cost}]\n"
+                               "rules: [{id: better-binding, category: better.binding, symbol: only_mine}]\n";
+    char dir[] = "/tmp/rowprof-rules-XXXXXX", path[64];
+    struct cat_rules *rules = NULL;
+    struct rp_buf problems = {0};
+    struct rp_err err = {0};
+    uint32_t category, rules_of_it = 0;
+    FILE *file;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/better-sqlite3.yaml", dir);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    assert_int_equal(cat_rules_new(&rules, &err), RP_OK);
+    assert_int_equal(cat_rules_add_path(rules, path, &problems, &err), RP_OK);
+    assert_int_equal(cat_rules_add_shipped(rules, &problems, &err), RP_OK);
+    assert_int_equal(cat_rules_finish(rules, &problems, &err), RP_OK);
+    category = cat_rules_find_category(rules, "better.binding");
+    assert_string_equal(cat_rules_category(rules, category)->name, "my binding");
+    for (uint32_t i = 0; i < cat_rules_nrules(rules); i++)
+        rules_of_it += cat_rules_rule(rules, i)->category == category;
+    assert_int_equal(rules_of_it, 1); /* the pack has more */
+    assert_string_not_equal(cat_rules_rule(rules, 0)->file, path); /* in its place, not in front */
+    cat_rules_free(rules);
+    rp_buf_release(&problems);
+    unlink(path);
+    rmdir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_called_like_a_pack_stands_in_for_it),
         cmocka_unit_test(each_mistake_has_place_and_words), cmocka_unit_test(a_quoted_column_counts_characters),
         cmocka_unit_test(too_much_is_told_not_swallowed),   cmocka_unit_test(a_good_file_is_taken_whole),
         cmocka_unit_test(empty_lists_are_fine),             cmocka_unit_test(ids_are_unique_across_files),      cmocka_unit_test(a_bad_file_leaves_nothing_behind),
