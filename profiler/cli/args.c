@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a command line into settings, by the tables. Not getopt: that knows neither subcommands nor what to suggest, and takes abbreviations that change
- * their meaning with the next release.
+/* Reads a command line into settings, by the tables. Not getopt: that knows neither subcommands nor what to suggest, and takes abbreviations that
+ * change their meaning with the next release.
  *
- * What is read: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, and clusters of switches such as -qv, in any order with operands; `--` ends options and
- * begins the command to launch. */
+ * What is read: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, and clusters of switches such as -qv, in any order with operands; `--` ends options
+ * and begins the command to launch. */
 #include "cli/command.h"
 
 #include <stdio.h>
@@ -92,8 +92,8 @@ static enum rp_status unknown_option(const struct rp_command *command, const cha
     snprintf(typed, sizeof typed, "%.*s", (int)(length > WORD_MAX ? WORD_MAX : length), name);
     for (const struct rp_command *other = rp_commands; other->name; other++) {
         if (find_option(other, typed, strlen(typed), 0))
-            return rp_fail(err, RP_USAGE, "--%s is no option of `%s%s`; it belongs to `rowprof%s%s`", typed, *command->name ? "rowprof " : "", shown_name(command),
-                           *other->name ? " " : "", other->name);
+            return rp_fail(err, RP_USAGE, "--%s is no option of `%s%s`; it belongs to `rowprof%s%s`", typed, *command->name ? "rowprof " : "",
+                           shown_name(command), *other->name ? " " : "", other->name);
     }
     near = near_option(command, typed);
     if (near)
@@ -144,7 +144,8 @@ static enum rp_status read_letters(struct reader *r, const char *letters, struct
         const char *value = NULL;
 
         if (!option && (*letters < ' ' || *letters > '~'))
-            return rp_fail(err, RP_USAGE, "there is no option that begins with the byte %u; `rowprof help` lists them", (unsigned)(unsigned char)*letters);
+            return rp_fail(err, RP_USAGE, "there is no option that begins with the byte %u; `rowprof help` lists them",
+                           (unsigned)(unsigned char)*letters);
         if (!option)
             return rp_fail(err, RP_USAGE, "there is no option -%c; `rowprof help%s%s` lists them", *letters, *r->args->command->name ? " " : "",
                            r->args->command->name);
@@ -173,7 +174,9 @@ static enum rp_status read_operand(struct rp_args *args, const char *word, struc
             return rp_fail(err, RP_USAGE, "to watch process %s write --pid %s", word, word);
         if (near)
             return rp_fail(err, RP_USAGE, "there is no command '%s'; did you mean '%s'?", word, near);
-        return rp_fail(err, RP_USAGE, "'%s' is neither an option nor a command; to launch a program put -- before it, to watch one that runs give its process id: --pid \"$(pgrep -nf '%s')\"",
+        return rp_fail(err, RP_USAGE,
+                       "'%s' is neither an option nor a command; to launch a program put -- before it, to watch one that runs give its process id: "
+                       "--pid \"$(pgrep -nf '%s')\"",
                        word, word);
     }
     added = rp_vec_add(&args->operands);
@@ -200,7 +203,8 @@ static int find_command(int argc, char **argv, struct rp_args *args, struct rp_e
             args->command = rp_command_find("help");
             args->settings.help = asks;
             if (!asks)
-                rp_fail(err, RP_USAGE, "`rowprof rules` takes `check FILE` or `explain STACK`%s%.40s%s", argc > 2 ? ", not '" : "", argc > 2 ? argv[2] : "", argc > 2 ? "'" : "");
+                rp_fail(err, RP_USAGE, "`rowprof rules` takes `check FILE` or `explain STACK`%s%.40s%s", argc > 2 ? ", not '" : "",
+                        argc > 2 ? argv[2] : "", argc > 2 ? "'" : "");
             return asks ? 2 : -1;
         }
         return 2;

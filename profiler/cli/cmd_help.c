@@ -137,7 +137,8 @@ enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err)
     } else {
         const char *near = rp_command_near(topic);
 
-        status = rp_fail(err, RP_USAGE, "there is no help on '%s'%s%s%s; `rowprof help` lists the commands", topic, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+        status = rp_fail(err, RP_USAGE, "there is no help on '%s'%s%s%s; `rowprof help` lists the commands", topic, near ? "; did you mean '" : "",
+                         near ? near : "", near ? "'" : "");
     }
     if (!status)
         status = rp_print(&out, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `rowprof --pid`, `rowprof record` and `rowprof -- COMMAND`: one recording.
  *
- * The order is the point: whatever can be refused is refused before the target is touched (options, rules, the path to keep the profile), what was recorded
- * is kept before it is shown, and a failure to keep it does not stop it from being shown. */
+ * The order is the point: whatever can be refused is refused before the target is touched (options, rules, the path to keep the profile), what was
+ * recorded is kept before it is shown, and a failure to keep it does not stop it from being shown. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,8 @@ static enum rp_status check_usage(const struct rp_args *args, struct rp_err *err
     if (targets > 1)
         return rp_fail(err, RP_USAGE, "--pid, --from-snapshots and a command behind -- exclude each other; give one of them");
     if ((s->ready || s->end_child) && !args->launch)
-        return rp_fail(err, RP_USAGE, "%s speaks of a command that rowprof launches; put it behind --, or leave the option out", s->ready ? "--ready" : "--end-child");
+        return rp_fail(err, RP_USAGE, "%s speaks of a command that rowprof launches; put it behind --, or leave the option out",
+                       s->ready ? "--ready" : "--end-child");
     if (s->save_snapshots && s->from_snapshots)
         return rp_fail(err, RP_USAGE, "--save-snapshots and --from-snapshots exclude each other");
     if (s->force && !s->output && !s->save_snapshots)
@@ -90,12 +91,12 @@ static void tell_run(const struct recording *r)
     if (!r->settings->verbose || r->settings->quiet)
         return;
     rp_session_stats(r->session, &stats);
-    rp_message("first sample after %.1f ms; %" PRIu64 " frames of %" PRIu64 " stacks unwound in %.1f ms, %" PRIu64 " rows looked up, %" PRIu64 " evaluated the slow way, %" PRIu64
-               " frames by frame pointer",
-               (double)stats.first_sample_ns / 1e6, stats.unwind.frames, stats.unwind.walks, (double)stats.unwind_ns / 1e6, stats.unwind.rows_looked_up, stats.unwind.rows_slow,
-               stats.unwind.by_frame_pointer);
-    rp_message("%" PRIu64 " files parsed, %" PRIu64 " addresses named in %.1f ms while sampling; %.1f ms from the end of sampling to the profile", stats.symbolizer.files_parsed,
-               stats.symbolizer.addresses_resolved, (double)stats.symbolize_ns / 1e6, (double)stats.finish_ns / 1e6);
+    rp_message("first sample after %.1f ms; %" PRIu64 " frames of %" PRIu64 " stacks unwound in %.1f ms, %" PRIu64 " rows looked up, %" PRIu64
+               " evaluated the slow way, %" PRIu64 " frames by frame pointer",
+               (double)stats.first_sample_ns / 1e6, stats.unwind.frames, stats.unwind.walks, (double)stats.unwind_ns / 1e6,
+               stats.unwind.rows_looked_up, stats.unwind.rows_slow, stats.unwind.by_frame_pointer);
+    rp_message("%" PRIu64 " files parsed, %" PRIu64 " addresses named in %.1f ms while sampling; %.1f ms from the end of sampling to the profile",
+               stats.symbolizer.files_parsed, stats.symbolizer.addresses_resolved, (double)stats.symbolize_ns / 1e6, (double)stats.finish_ns / 1e6);
 }
 
 static enum rp_status record(struct recording *r, struct rp_err *err)

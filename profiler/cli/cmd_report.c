@@ -21,7 +21,9 @@ enum rp_status rp_cmd_report(struct rp_args *args, struct rp_err *err)
     enum rp_status status;
 
     if (args->operands.n != 1)
-        return rp_fail(err, RP_USAGE, args->operands.n ? "`rowprof report` shows one profile at a time" : "`rowprof report` takes the path of a profile: rowprof report FILE");
+        return rp_fail(
+            err, RP_USAGE,
+            args->operands.n ? "`rowprof report` shows one profile at a time" : "`rowprof report` takes the path of a profile: rowprof report FILE");
     status = rp_rules_open(&args->settings, &rules, err);
     if (!status)
         status = rp_show_check(&args->settings, rules, err);

@@ -241,7 +241,8 @@ enum rp_status rp_cmd_rules_explain(struct rp_args *args, struct rp_err *err)
     enum rp_status status;
 
     if (!args->operands.n)
-        return rp_fail(err, RP_USAGE, "`rowprof rules explain` takes a function, or a stack from its leaf on: rowprof rules explain 'memcpy < json_escape < main'");
+        return rp_fail(err, RP_USAGE,
+                       "`rowprof rules explain` takes a function, or a stack from its leaf on: rowprof rules explain 'memcpy < json_escape < main'");
     join(args, &text);
     status = text.failed ? rp_fail_nomem(err) : cat_stack_parse(rp_buf_text(&text), text.length, &stack, err);
     if (!status)

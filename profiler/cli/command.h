@@ -19,10 +19,10 @@ struct rp_args {
 };
 
 struct rp_command {
-    const char *name;     /* "" for the bare form; two words for "rules check" */
-    const char *usage;    /* what follows the name */
-    const char *summary;  /* one line */
-    const char *details;  /* paragraphs for `help NAME`; NULL: none */
+    const char *name;                                            /* "" for the bare form; two words for "rules check" */
+    const char *usage;                                           /* what follows the name */
+    const char *summary;                                         /* one line */
+    const char *details;                                         /* paragraphs for `help NAME`; NULL: none */
     const struct rp_option_group *groups[RP_COMMAND_GROUPS_MAX]; /* ends with NULL */
     enum rp_status (*run)(struct rp_args *args, struct rp_err *err);
 };

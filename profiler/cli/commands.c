@@ -9,7 +9,8 @@ const struct rp_command rp_commands[] = {
         .name = "",
         .usage = "--pid PID [options]\n       rowprof [options] -- COMMAND ...",
         .summary = "watch a process and show what it spends its time on; keep nothing",
-        .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output, &rp_options_common},
+        .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output,
+                   &rp_options_common},
         .run = rp_cmd_record,
     },
     {
@@ -17,7 +18,8 @@ const struct rp_command rp_commands[] = {
         .usage = "-o FILE --pid PID [options]\n       rowprof record -o FILE [options] -- COMMAND ...",
         .summary = "watch a process and keep the profile in a file",
         .details = "Without -o the report is shown, as with the bare rowprof.\n",
-        .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output, &rp_options_common},
+        .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output,
+                   &rp_options_common},
         .run = rp_cmd_record,
     },
     {

@@ -23,7 +23,8 @@ static enum rp_status check_folder(const char *path, struct rp_err *err)
     if (folder.failed)
         status = rp_fail_nomem(err);
     else if (access(rp_buf_text(&folder), W_OK | X_OK))
-        status = rp_fail(err, errno == EACCES || errno == EROFS ? RP_PERM : RP_IO, "cannot write %s: the folder %s: %s", path, rp_buf_text(&folder), strerror(errno));
+        status = rp_fail(err, errno == EACCES || errno == EROFS ? RP_PERM : RP_IO, "cannot write %s: the folder %s: %s", path, rp_buf_text(&folder),
+                         strerror(errno));
     if (status == RP_PERM) /* exit status 3 speaks of processes */
         status = err->status = RP_IO;
     rp_buf_release(&folder);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* See launch.h.
  *
- * The trap is the child that outlives us. With --ready its stderr is a pipe, and if we were the ones who read it, the child would die of SIGPIPE on its first
- * word after our end. So a relay of its own copies that pipe to our stderr for as long as anybody writes, and tells us the one line we wait for. */
+ * The trap is the child that outlives us. With --ready its stderr is a pipe, and if we were the ones who read it, the child would die of SIGPIPE on
+ * its first word after our end. So a relay of its own copies that pipe to our stderr for as long as anybody writes, and tells us the one line we wait
+ * for. */
 #include "cli/launch.h"
 
 #include <errno.h>
@@ -201,7 +202,8 @@ enum rp_status rp_launch_wait_ready(struct rp_launch *launch, const volatile sig
             /* Its last words may still be on their way through the relay. */
             if (read_ready(launch, POLL_MS, pid))
                 return rp_fail(err, RP_NOPROC, "%s %s right after it said READY", launch->program, how);
-            return rp_fail(err, RP_FAILED, "%s %s before it printed a line READY pid=N on its standard error; without --ready it is watched from its start",
+            return rp_fail(err, RP_FAILED,
+                           "%s %s before it printed a line READY pid=N on its standard error; without --ready it is watched from its start",
                            launch->program, how);
         }
     }

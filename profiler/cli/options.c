@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of options and their handlers, see options.h. A handler checks one value and says in one sentence what was expected; what depends on several
- * options is checked by the command. */
+/* The tables of options and their handlers, see options.h. A handler checks one value and says in one sentence what was expected; what depends on
+ * several options is checked by the command. */
 #include "cli/options.h"
 
 #include <inttypes.h>
@@ -51,8 +51,10 @@ static enum rp_status set_pid(struct rp_settings *s, const char *value, struct r
     do {
         if (!rp_cursor_u64(&c, &pid) || (!rp_cursor_done(&c) && *c.at != ',')) {
             if (value[strspn(value, "0123456789,-+.")])
-                return rp_fail(err, RP_USAGE, "--pid takes a process id, not the name '%s'; look it up with `pgrep -f '%s'`, for example rowprof --pid \"$(pgrep -nf '%s')\"", value,
-                               value, value);
+                return rp_fail(
+                    err, RP_USAGE,
+                    "--pid takes a process id, not the name '%s'; look it up with `pgrep -f '%s'`, for example rowprof --pid \"$(pgrep -nf '%s')\"",
+                    value, value, value);
             return rp_fail(err, RP_USAGE, "--pid takes a process id such as 1234, not '%s'", value);
         }
         if (pid < 1 || pid > INT32_MAX)
@@ -65,7 +67,8 @@ static enum rp_status set_pid(struct rp_settings *s, const char *value, struct r
 static enum rp_status set_seconds(struct rp_settings *s, const char *value, struct rp_err *err)
 {
     if (!rp_parse_double(value, seconds_min, seconds_max, &s->seconds))
-        return rp_fail(err, RP_USAGE, "--seconds takes a number of seconds from %g to %g such as 10 or 0.5, not '%s'", seconds_min, seconds_max, value);
+        return rp_fail(err, RP_USAGE, "--seconds takes a number of seconds from %g to %g such as 10 or 0.5, not '%s'", seconds_min, seconds_max,
+                       value);
     return RP_OK;
 }
 
@@ -74,7 +77,8 @@ static enum rp_status set_freq(struct rp_settings *s, const char *value, struct 
     uint64_t hz;
 
     if (!rp_parse_u64(value, 1, HZ_MAX, &hz))
-        return rp_fail(err, RP_USAGE, "--freq takes samples per second, a whole number from 1 to %d, not '%s'; %d is the default", HZ_MAX, value, DEFAULT_HZ);
+        return rp_fail(err, RP_USAGE, "--freq takes samples per second, a whole number from 1 to %d, not '%s'; %d is the default", HZ_MAX, value,
+                       DEFAULT_HZ);
     s->hz = (uint32_t)hz;
     return RP_OK;
 }
@@ -96,7 +100,8 @@ static enum rp_status set_width(struct rp_settings *s, const char *value, struct
 
 static enum rp_status set_by(struct rp_settings *s, const char *value, struct rp_err *err)
 {
-    static const char *const names[] = {[RP_BY_CATEGORY] = "category", [RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread"};
+    static const char *const names[] = {
+        [RP_BY_CATEGORY] = "category", [RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!strcmp(value, names[i])) {
@@ -144,22 +149,22 @@ static enum rp_status set_rules(struct rp_settings *s, const char *value, struct
 }
 
 /* A word that is kept as it is, but must not be empty. */
-#define WORD(field, option, what)                                                                                                                        \
-    static enum rp_status set_##field(struct rp_settings *s, const char *value, struct rp_err *err)                                                      \
-    {                                                                                                                                                    \
-        if (!*value)                                                                                                                                     \
-            return rp_fail(err, RP_USAGE, option " takes " what ", not an empty word");                                                                  \
-        s->field = value;                                                                                                                                \
-        return RP_OK;                                                                                                                                    \
+#define WORD(field, option, what)                                                                                                                    \
+    static enum rp_status set_##field(struct rp_settings *s, const char *value, struct rp_err *err)                                                  \
+    {                                                                                                                                                \
+        if (!*value)                                                                                                                                 \
+            return rp_fail(err, RP_USAGE, option " takes " what ", not an empty word");                                                              \
+        s->field = value;                                                                                                                            \
+        return RP_OK;                                                                                                                                \
     }
 
-#define SWITCH(name, field, to)                                                                                                                          \
-    static enum rp_status set_##name(struct rp_settings *s, const char *value, struct rp_err *err)                                                       \
-    {                                                                                                                                                    \
-        (void)value;                                                                                                                                     \
-        (void)err;                                                                                                                                       \
-        s->field = (to);                                                                                                                                 \
-        return RP_OK;                                                                                                                                    \
+#define SWITCH(name, field, to)                                                                                                                      \
+    static enum rp_status set_##name(struct rp_settings *s, const char *value, struct rp_err *err)                                                   \
+    {                                                                                                                                                \
+        (void)value;                                                                                                                                 \
+        (void)err;                                                                                                                                   \
+        s->field = (to);                                                                                                                             \
+        return RP_OK;                                                                                                                                \
     }
 
 WORD(output, "--output", "the path of the file to write")

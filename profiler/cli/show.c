@@ -131,7 +131,8 @@ static void fill_options(const struct rp_settings *s, const char *file, struct r
     };
 }
 
-enum rp_status rp_show(const struct rp_settings *settings, const struct cat_rules *rules, const struct rp_profile *profile, const char *file, struct rp_err *err)
+enum rp_status rp_show(const struct rp_settings *settings, const struct cat_rules *rules, const struct rp_profile *profile, const char *file,
+                       struct rp_err *err)
 {
     struct rp_filter filter = {settings->thread, settings->no_kernel};
     struct rp_report_options options;

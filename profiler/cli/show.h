@@ -16,6 +16,7 @@ enum rp_status rp_category_find(const struct cat_rules *rules, const char *name,
 enum rp_status rp_show_check(const struct rp_settings *settings, const struct cat_rules *rules, struct rp_err *err);
 
 /* Prints the report on stdout. `file`: where the profile is kept, or NULL. */
-enum rp_status rp_show(const struct rp_settings *settings, const struct cat_rules *rules, const struct rp_profile *profile, const char *file, struct rp_err *err);
+enum rp_status rp_show(const struct rp_settings *settings, const struct cat_rules *rules, const struct rp_profile *profile, const char *file,
+                       struct rp_err *err);
 
 #endif

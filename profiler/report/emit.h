@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The seam between a gathered report and its forms: one file per format, all in one table. To add an output: write emit_NAME.c with the two functions, put
- * its struct into `rp_emit_formats` (report.c), describe it in README.md, and give it a golden test. */
+/* The seam between a gathered report and its forms: one file per format, all in one table. To add an output: write emit_NAME.c with the two
+ * functions, put its struct into `rp_emit_formats` (report.c), describe it in README.md, and give it a golden test. */
 #ifndef RP_REPORT_EMIT_H
 #define RP_REPORT_EMIT_H
 
@@ -9,10 +9,10 @@
 #include "report/report.h"
 
 struct rp_emit_ops {
-    const char *name;       /* as --format takes it */
-    const char *help;       /* what it is, for the list of formats */
-    bool wants_functions;   /* report->functions is to be filled */
-    bool wants_every_tree;  /* trees of all categories, uncut */
+    const char *name;      /* as --format takes it */
+    const char *help;      /* what it is, for the list of formats */
+    bool wants_functions;  /* report->functions is to be filled */
+    bool wants_every_tree; /* trees of all categories, uncut */
     bool has_trees;
     bool has_notes;
 

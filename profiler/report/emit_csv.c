@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table as CSV (RFC 4180: CRLF, quotes doubled, a header row), for spreadsheets: the categories, or the rows of --by. Names are clean UTF-8, so one row is
- * one line whatever a symbol holds. */
+/* The table as CSV (RFC 4180: CRLF, quotes doubled, a header row), for spreadsheets: the categories, or the rows of --by. Names are clean UTF-8, so
+ * one row is one line whatever a symbol holds. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -42,8 +42,8 @@ static void categories(const struct rp_report *r, struct rp_buf *out)
         put_field(out, category->id);
         rp_buf_putc(out, ',');
         put_field(out, category->name);
-        rp_buf_printf(out, ",%s,%" PRIu64 ",%.6f,%.6f,%.6f,%" PRIu64 ",%" PRIu64 "\r\n", kinds[category->kind], row->samples, row->share, row->low, row->high,
-                      row->total, row->inherited);
+        rp_buf_printf(out, ",%s,%" PRIu64 ",%.6f,%.6f,%.6f,%" PRIu64 ",%" PRIu64 "\r\n", kinds[category->kind], row->samples, row->share, row->low,
+                      row->high, row->total, row->inherited);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The report for programs. Keys, types and units are in README.md and do not change within a schema number; keys may be added. Trees are flat, in pre-order with
- * a depth, because readers of JSON recurse: the stack of a deep recursion nested as JSON is refused by most of them. */
+/* The report for programs. Keys, types and units are in README.md and do not change within a schema number; keys may be added. Trees are flat, in
+ * pre-order with a depth, because readers of JSON recurse: the stack of a deep recursion nested as JSON is refused by most of them. */
 #include <string.h>
 
 #include "report/emit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The report as one reads it: who was watched and how well, what it cost, where. Wide numbers are grouped (9 130), shares that are not zero never read 0.0 %,
- * and what was not seen reads `< x %`. The trees are in text_tree.c. */
+/* The report as one reads it: who was watched and how well, what it cost, where. Wide numbers are grouped (9 130), shares that are not zero never
+ * read 0.0 %, and what was not seen reads `< x %`. The trees are in text_tree.c. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes JSON as it goes: commas, indentation and escapes are the writer's business, the order of calls is the caller's. What comes out is always valid
- * UTF-8 and valid JSON as long as what was begun is ended.
+/* Writes JSON as it goes: commas, indentation and escapes are the writer's business, the order of calls is the caller's. What comes out is always
+ * valid UTF-8 and valid JSON as long as what was begun is ended.
  *
  *     struct rp_json w = {.out = &buf};
  *     rp_json_begin(&w, '{');
@@ -24,8 +24,8 @@ struct rp_json {
     unsigned depth;
     bool after_key;
     struct {
-        char close;  /* the bracket that ends it */
-        bool any;    /* something was written in it */
+        char close;   /* the bracket that ends it */
+        bool any;     /* something was written in it */
         bool inline_; /* all on one line */
     } level[RP_JSON_DEPTH_MAX];
 };

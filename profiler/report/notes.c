@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The notes below a report, see notes.h: one function each, in the order they are printed. Each says what is wrong, how large it is, and what helps; below
- * the threshold that stands beside it, nothing. */
+/* The notes below a report, see notes.h: one function each, in the order they are printed. Each says what is wrong, how large it is, and what helps;
+ * below the threshold that stands beside it, nothing. */
 #include "report/notes.h"
 
 #include <inttypes.h>
@@ -66,8 +66,11 @@ static enum rp_status note_lost(struct rp_report *r, struct rp_err *err)
 
     if (part(q->lost, q->samples + q->lost) > lost_worth) {
         count_of(&b, q->lost, "sample was", "samples were");
-        rp_buf_printf(&b, " lost (%.1f %%) because the buffers were full; shares are those of the samples kept. A lower --freq helps, and so does a larger limit of"
-                          " locked memory (ulimit -l).", percent(q->lost, q->samples + q->lost));
+        rp_buf_printf(
+            &b,
+            " lost (%.1f %%) because the buffers were full; shares are those of the samples kept. A lower --freq helps, and so does a larger limit of"
+            " locked memory (ulimit -l).",
+            percent(q->lost, q->samples + q->lost));
     }
     return note(r, "lost", &b, err);
 }
@@ -90,7 +93,9 @@ static enum rp_status note_unsampled(struct rp_report *r, struct rp_err *err)
 
     if (r->profile->run.threads_unsampled) {
         count_of(&b, r->profile->run.threads_unsampled, "thread was", "threads were");
-        rp_buf_puts(&b, " not sampled for want of file descriptors: raise the limit (ulimit -n), or give rowprof the right to watch whole CPUs (CAP_PERFMON).");
+        rp_buf_puts(
+            &b,
+            " not sampled for want of file descriptors: raise the limit (ulimit -n), or give rowprof the right to watch whole CPUs (CAP_PERFMON).");
     }
     return note(r, "threads-unsampled", &b, err);
 }
@@ -118,7 +123,9 @@ static enum rp_status note_kernel(struct rp_report *r, struct rp_err *err)
         if (!r->options.thread && cpu > 0 && 1 - seen / cpu >= hidden_worth)
             rp_buf_printf(&b, ": about %.0f %% of the %.1f s of CPU time", 100 * (1 - seen / cpu), cpu);
         /* The sampler's own note may hold setting and remedy. */
-        rp_buf_puts(&b, strstr(rp_profile_text(p, p->run.note), "paranoid") ? "." : ". It shows with CAP_PERFMON, or with kernel.perf_event_paranoid at 1 or below.");
+        rp_buf_puts(&b, strstr(rp_profile_text(p, p->run.note), "paranoid")
+                            ? "."
+                            : ". It shows with CAP_PERFMON, or with kernel.perf_event_paranoid at 1 or below.");
     }
     return note(r, "kernel-hidden", &b, err);
 }
@@ -361,8 +368,8 @@ static enum rp_status note_sampler(struct rp_report *r, struct rp_err *err)
 typedef enum rp_status note_maker(struct rp_report *r, struct rp_err *err);
 
 static note_maker *const makers[] = {
-    note_few,   note_lost, note_throttled, note_unsampled, note_kernel, note_sampler,       note_cut, note_grown,
-    note_drift, note_rising, note_nameless, note_jit,      note_map,    note_uncategorized,
+    note_few,   note_lost,  note_throttled, note_unsampled, note_kernel, note_sampler, note_cut,
+    note_grown, note_drift, note_rising,    note_nameless,  note_jit,    note_map,     note_uncategorized,
 };
 
 enum rp_status rp_notes_gather(struct rp_report *report, struct rp_err *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Gathers what a report shows, see report.h.
  *
- * The trap is length: at 5 samples a tree of a busy process has hundreds of lines, and the table it belongs to scrolls away. So unless asked for the whole
- * tree, each is cut at the count of its AUTO_LINES-th largest node. A parent never has fewer samples than its child, so what remains is a tree, and the
- * threshold printed above it is true. */
+ * The trap is length: at 5 samples a tree of a busy process has hundreds of lines, and the table it belongs to scrolls away. So unless asked for the
+ * whole tree, each is cut at the count of its AUTO_LINES-th largest node. A parent never has fewer samples than its child, so what remains is a tree,
+ * and the threshold printed above it is true. */
 #include "report/report.h"
 
 #include <stdlib.h>

@@ -35,14 +35,14 @@ struct rp_report_options {
     uint32_t category;    /* tree of this one only; RP_ALL_CATEGORIES: the heaviest */
     uint64_t min_samples; /* smaller tree nodes are not shown */
     bool callers, full_stacks;
-    bool by_self;         /* trees ordered by self */
-    bool total;           /* a column of totals */
-    bool unclaimed;       /* what no rule claims, instead of the report */
-    bool verbose;         /* full signatures and command lines */
+    bool by_self;   /* trees ordered by self */
+    bool total;     /* a column of totals */
+    bool unclaimed; /* what no rule claims, instead of the report */
+    bool verbose;   /* full signatures and command lines */
     bool color;
-    size_t width;         /* columns to fit in; 0: no limit */
-    const char *thread;   /* the filter of the view, for the header; NULL: none */
-    const char *file;     /* where the profile is kept, for advice that names it; NULL: nowhere */
+    size_t width;       /* columns to fit in; 0: no limit */
+    const char *thread; /* the filter of the view, for the header; NULL: none */
+    const char *file;   /* where the profile is kept, for advice that names it; NULL: nowhere */
 };
 
 /* Something the reader should know before believing the figures. */
@@ -52,7 +52,7 @@ struct rp_note {
 };
 
 struct rp_report_tree {
-    uint32_t category; /* RP_ALL_CATEGORIES: of all samples */
+    uint32_t category;    /* RP_ALL_CATEGORIES: of all samples */
     uint64_t min_samples; /* what nodes were really cut at */
     struct rp_calltree tree;
 };

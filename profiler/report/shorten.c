@@ -24,8 +24,8 @@ static size_t operator_length(const char *text, const char *begin)
     static const char word[] = "operator";
     size_t length = sizeof word - 1;
 
-    if (strncmp(text, word, length) != 0 || (text > begin && (text[-1] == '_' || (text[-1] >= '0' && text[-1] <= '9') ||
-                                                              ((text[-1] | 32) >= 'a' && (text[-1] | 32) <= 'z'))))
+    if (strncmp(text, word, length) != 0 ||
+        (text > begin && (text[-1] == '_' || (text[-1] >= '0' && text[-1] <= '9') || ((text[-1] | 32) >= 'a' && (text[-1] | 32) <= 'z'))))
         return 0;
     if (!strncmp(text + length, "()", 2) || !strncmp(text + length, "[]", 2))
         return length + 2;

@@ -15,7 +15,8 @@ static const struct {
     const char *name;
     unsigned code;
 } palette[] = {
-    {"red", 167}, {"orange", 172}, {"yellow", 178}, {"green", 71}, {"aqua", 37}, {"blue", 69}, {"purple", 134}, {"pink", 169}, {"brown", 137}, {"gray", 245},
+    {"red", 167}, {"orange", 172}, {"yellow", 178}, {"green", 71},  {"aqua", 37},
+    {"blue", 69}, {"purple", 134}, {"pink", 169},   {"brown", 137}, {"gray", 245},
 };
 
 void rp_style_on(struct rp_buf *out, bool color, enum rp_style style)

@@ -16,8 +16,8 @@ void rp_style_color(struct rp_buf *out, bool color, const char *name);
 void rp_style_off(struct rp_buf *out, bool color);
 
 /* Appends `text` as lines broken at blanks so that none is wider than `width` (0: 100). The first begins at `column`, where the cursor stands; the
- * others are indented by `indent`. Ends with a newline. A word that is too wide stands alone. RP_TEXT_TIE is printed as a blank and not broken at; nor is
- * the blank before a percent sign. */
+ * others are indented by `indent`. Ends with a newline. A word that is too wide stands alone. RP_TEXT_TIE is printed as a blank and not broken at;
+ * nor is the blank before a percent sign. */
 #define RP_TEXT_TIE '\x01'
 void rp_text_wrap(struct rp_buf *out, const char *text, size_t column, size_t indent, size_t width);
 

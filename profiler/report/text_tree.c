@@ -5,11 +5,11 @@
  *       | 121 v8::String::NewFromUtf8(...)
  *       | : 88 v8::internal::Factory::InternalizeUtf8String(...)  [40 self]
  *
- * A guide stands below the last digit of the count it belongs to, so that the eye finds siblings. `(in module)` is told where the module changes (and the name does not hold it), `[n self]`
- * where a frame that has callees shown spends time of its own.
+ * A guide stands below the last digit of the count it belongs to, so that the eye finds siblings. `(in module)` is told where the module changes (and
+ * the name does not hold it), `[n self]` where a frame that has callees shown spends time of its own.
  *
- * The trap is depth: a recursion of 5 000 frames would be indented off every screen, and the sum of its indents is quadratic. Beyond MAX_DEPTH guides (less
- * on a narrow terminal) the leftmost are replaced by one mark. */
+ * The trap is depth: a recursion of 5 000 frames would be indented off every screen, and the sum of its indents is quadratic. Beyond MAX_DEPTH guides
+ * (less on a narrow terminal) the leftmost are replaced by one mark. */
 #include "report/text_tree.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ struct painter {
     const struct rp_report *report;
     const struct rp_report_tree *shown;
     struct rp_buf *out;
-    size_t pad;       /* columns before the last digit of a top node's count */
+    size_t pad; /* columns before the last digit of a top node's count */
     size_t max_depth;
 };
 
@@ -84,7 +84,8 @@ static void suffix(const struct painter *p, const struct rp_calltree_node *node,
         rp_text_fit(out, rp_profile_text(profile, f->module), 40);
         rp_buf_putc(out, ')');
     }
-    if (!p->report->options.callers && next_shown(p, node->first_child) != UINT32_MAX && node->self && (double)node->self >= self_worth * (double)node->samples)
+    if (!p->report->options.callers && next_shown(p, node->first_child) != UINT32_MAX && node->self &&
+        (double)node->self >= self_worth * (double)node->samples)
         rp_buf_printf(out, "  [%" PRIu64 " self]", node->self);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `rowprof report --uncategorized`. The text is itself a rule file: written to a file, it is accepted by `rules check` as it is, and what one does not want is
- * deleted. The trap is names that mean something in a pattern or in YAML: `operator*`, a leading slash, quotes. */
+/* `rowprof report --uncategorized`. The text is itself a rule file: written to a file, it is accepted by `rules check` as it is, and what one does
+ * not want is deleted. The trap is names that mean something in a pattern or in YAML: `operator*`, a leading slash, quotes. */
 #include "report/unclaimed.h"
 
 #include <inttypes.h>
@@ -75,7 +75,8 @@ static void put_rule(const struct rp_report *r, const struct rp_unclaimed *row, 
     struct rp_buf value = {0};
     const char *key = rp_unclaimed_pattern(r, row->function, &value);
 
-    rp_buf_printf(out, "  # %6" PRIu64 "  %5.1f %%  ", row->samples, r->quality.samples ? 100 * (double)row->samples / (double)r->quality.samples : 0);
+    rp_buf_printf(out, "  # %6" PRIu64 "  %5.1f %%  ", row->samples,
+                  r->quality.samples ? 100 * (double)row->samples / (double)r->quality.samples : 0);
     if (p->functions.at[row->function].how == RP_NAME_OFFSET)
         rp_buf_puts(out, "code without names");
     else
@@ -161,7 +162,7 @@ static void put_head(const struct rp_report *r, struct rp_buf *out)
         rp_buf_puts(out, " of them because their stack was cut");
     }
     rp_buf_puts(out, ". This is a rule file: keep the rules you want, name the category,\n"
-                       "# and read the profile with it: rowprof report --rules mine.yaml ");
+                     "# and read the profile with it: rowprof report --rules mine.yaml ");
     rp_text_fit(out, r->options.file ? r->options.file : "FILE", 0);
     rp_buf_puts(out, "\ncategories:\n  - {id: mine, name: \"my own work\", kind: cost, color: orange}\n");
 }

@@ -5,8 +5,8 @@
 
 #include "report/report.h"
 
-/* The pattern of a rule that claims a function: its key ("symbol", or "module" for code without names) and value, as the rule language reads it (quoting not
- * included). */
+/* The pattern of a rule that claims a function: its key ("symbol", or "module" for code without names) and value, as the rule language reads it
+ * (quoting not included). */
 const char *rp_unclaimed_pattern(const struct rp_report *report, uint32_t function, struct rp_buf *value);
 
 /* A rule file, ready to edit: rows as rules, figures as comments. */

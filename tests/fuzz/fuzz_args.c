@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = rp_strndup(size ? (const char *)data : "", size), *argv[WORDS_MAX + 2] = {(char *)(uintptr_t)"rowprof"};
+    char *text = rp_strndup(size ? (const char *)data : "", size), *argv[WORDS_MAX + 2] = {(char *)(uintptr_t) "rowprof"};
     struct rp_buf name = {0};
     struct rp_err err = {0};
     struct rp_args args;

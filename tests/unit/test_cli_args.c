@@ -16,7 +16,7 @@ enum { WORDS_MAX = 16 };
 /* Parses words parted by blanks; `~` stands for an empty word. */
 static enum rp_status parse(const char *line, struct rp_args *args, char *copy, size_t size, struct rp_err *err)
 {
-    char *argv[WORDS_MAX + 2] = {(char *)(uintptr_t)"rowprof"};
+    char *argv[WORDS_MAX + 2] = {(char *)(uintptr_t) "rowprof"};
     int argc = 1;
 
     assert_true(strlen(line) < size);
@@ -54,8 +54,8 @@ static void bad(const char *line, const char *part)
 
 static void values_in_every_way(void **state)
 {
-    static const char *const lines[] = {"--pid 12 --seconds 0.5 -v -q", "--pid=12 --seconds=0.5 -vq", "-p 12 -d 0.5 -qv", "-p12 -d0.5 -qv", "-qvp12 --duration .5",
-                                        "-qvd.5 -p 12"};
+    static const char *const lines[] = {
+        "--pid 12 --seconds 0.5 -v -q", "--pid=12 --seconds=0.5 -vq", "-p 12 -d 0.5 -qv", "-p12 -d0.5 -qv", "-qvp12 --duration .5", "-qvd.5 -p 12"};
     char copy[512];
 
     (void)state;
@@ -216,12 +216,35 @@ static void ready_lines(void **state)
     assert_false(rp_ready_line("", 0, &pid));
 }
 
+static void out_of_memory_is_survived(void **state)
+{
+    char copy[512];
+
+    (void)state;
+    for (uint64_t n = 1; n < 50; n++) {
+        struct rp_err err = {0};
+        struct rp_args args;
+        enum rp_status status;
+
+        rp_alloc_fail_at(n);
+        status = parse("report f --rules a --rules b g", &args, copy, sizeof copy, &err);
+        rp_alloc_fail_at(0);
+        rp_args_release(&args);
+        if (!status)
+            return;
+        assert_int_equal(status, RP_NOMEM);
+    }
+    fail_msg("never succeeds");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_in_every_way),       cmocka_unit_test(defaults_are_documented_ones), cmocka_unit_test(pids_repeat_and_join),
-        cmocka_unit_test(launching_ends_options),    cmocka_unit_test(commands_and_operands),        cmocka_unit_test(sentences_name_the_remedy),
-        cmocka_unit_test(the_nearest_is_suggested),  cmocka_unit_test(distance_is_edits),            cmocka_unit_test(ready_lines),
+        cmocka_unit_test(values_in_every_way),      cmocka_unit_test(defaults_are_documented_ones),
+        cmocka_unit_test(pids_repeat_and_join),     cmocka_unit_test(launching_ends_options),
+        cmocka_unit_test(commands_and_operands),    cmocka_unit_test(sentences_name_the_remedy),
+        cmocka_unit_test(the_nearest_is_suggested), cmocka_unit_test(out_of_memory_is_survived),
+        cmocka_unit_test(distance_is_edits),        cmocka_unit_test(ready_lines),
     };
 
     return cmocka_run_group_tests_name("cli_args", tests, NULL, NULL);

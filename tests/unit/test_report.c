@@ -199,7 +199,8 @@ static void hidden_kernel_time_has_a_size(void **state)
 
     (void)state;
     defaults(&o);
-    text_of(".process 9 comm=x command=x\n.thread x/9 pid=9 wall=2 cpu=2\n.run seconds=2 hz=100 source=cpu-clock\nexec;main 100 thread=x/9 pid=9\n", rules, &o, "text", &b);
+    text_of(".process 9 comm=x command=x\n.thread x/9 pid=9 wall=2 cpu=2\n.run seconds=2 hz=100 source=cpu-clock\nexec;main 100 thread=x/9 pid=9\n",
+            rules, &o, "text", &b);
     holds(&b, "missing from the shares:\n      about 50 % of the 2.0 s of CPU time");
     rp_buf_clear(&b);
     text_of(".run seconds=2 hz=100 source=cpu-clock\n[kernel]!read;exec;main 100\n", rules, &o, "text", &b);
@@ -222,8 +223,9 @@ static void only_so_many_samples_is_said(void **state)
 
 static void widths_are_kept(void **state)
 {
-    static const char *const stacks = "exec;a_function_with_a_long_name_number_one(int, std::vector<std::pair<int, int> >);another_function_with_a_long_name(char);main 300\n"
-                                      "lock;std::map<std::basic_string<char>, std::vector<std::pair<int, int> >, std::less<int> >::find_something_in_it(int);main 300\n";
+    static const char *const stacks =
+        "exec;a_function_with_a_long_name_number_one(int, std::vector<std::pair<int, int> >);another_function_with_a_long_name(char);main 300\n"
+        "lock;std::map<std::basic_string<char>, std::vector<std::pair<int, int> >, std::less<int> >::find_something_in_it(int);main 300\n";
     struct rp_report_options o;
 
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names from files that belong to the target: replaced where they may not be shown, shortened without cutting through a bracket, escaped per format. What is
- * expected stands here by hand; valid UTF-8 is decided by a decoder of its own. */
+/* Names from files that belong to the target: replaced where they may not be shown, shortened without cutting through a bracket, escaped per format.
+ * What is expected stands here by hand; valid UTF-8 is decided by a decoder of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -26,14 +26,21 @@ static void clean_replaces_what_may_not_be_shown(void **state)
     (void)state;
     is_clean("plain <b>&\"'", "plain <b>&\"'");
     is_clean("caf\xc3\xa9 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xf0\x9f\x98\x80");
-    is_clean("a\tb\x1b[31mc\x7f", "a\xef\xbf\xbd" "b\xef\xbf\xbd[31mc\xef\xbf\xbd");
+    is_clean("a\tb\x1b[31mc\x7f", "a\xef\xbf\xbd"
+                                  "b\xef\xbf\xbd[31mc\xef\xbf\xbd");
     is_clean("\xff\xc3", "\xef\xbf\xbd\xef\xbf\xbd");
-    is_clean("\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd");                  /* overlong slash */
+    is_clean("\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"); /* overlong slash */
     is_clean("\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
     is_clean("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* surrogate */
     is_clean("\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-    is_clean("\xe2\x80\xae" "abc", "\xef\xbf\xbd" "abc");              /* right-to-left override */
-    is_clean("\xc2\x9b" "31m", "\xef\xbf\xbd" "31m");                  /* C1: CSI in one character */
+    is_clean("\xe2\x80\xae"
+             "abc",
+             "\xef\xbf\xbd"
+             "abc"); /* right-to-left override */
+    is_clean("\xc2\x9b"
+             "31m",
+             "\xef\xbf\xbd"
+             "31m"); /* C1: CSI in one character */
 }
 
 static void columns_count_wide_and_combining(void **state)
@@ -85,7 +92,8 @@ static void symbols_shorten_by_groups(void **state)
 
 static void symbols_keep_brackets_balanced_when_cut(void **state)
 {
-    static const char name[] = "std::map<std::basic_string<char>, std::vector<int> >::some_very_long_member_name_indeed(int) const::{lambda(int)#1}::operator()(int) const";
+    static const char name[] =
+        "std::map<std::basic_string<char>, std::vector<int> >::some_very_long_member_name_indeed(int) const::{lambda(int)#1}::operator()(int) const";
 
     (void)state;
     for (size_t columns = 3; columns < sizeof name + 2; columns++) {
