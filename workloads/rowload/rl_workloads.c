@@ -8,7 +8,9 @@
 #define RL_WORKLOADS(X) \
     X(get)              \
     X(scan)             \
+    X(write)            \
     X(verchk)           \
+    X(evloop)           \
     X(lockmix)          \
     X(twoshape)         \
     X(mix)

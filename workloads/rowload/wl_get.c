@@ -13,7 +13,7 @@
 
 #include "rw_rows.h"
 
-enum { COLUMNS_MAX = 4, LIMIT_MAX = 1000000, LARGE_ROWS = 200, LARGE_BYTES = 8192 };
+enum { COLUMNS_MAX = 4, LIMIT_MAX = 1000000, LARGE_ROWS = 200, LARGE_BYTES = 8192, TURN_NS = 50000000 };
 
 enum op { OP_GET, OP_ALL };
 enum names { NAMES_PERCALL, NAMES_CACHED, NAMES_PERROW };
@@ -25,6 +25,7 @@ static const char *const names_choices[] = {"percall", "cached", "perrow", NULL}
 static const char *const mutex_choices[] = {"full", "none", NULL};
 static const char *const objects_choices[] = {"dict", "none", NULL};
 static const char *const blobs_choices[] = {"copy", "none", NULL};
+static const char *const ablate_choices[] = {"none", "names", "objects", "blobs", NULL};
 
 static const char *const select_lists[] = {
     "text_column",
@@ -36,6 +37,15 @@ static const char *const select_lists[] = {
     "1",
 };
 
+/* With --ablate: what calls cost with the option as asked [0], and with the cost taken out [1]. */
+struct ablation {
+    uint64_t turn_ns; /* when the turn of the current variant began */
+    uint64_t last_cpu_ns;
+    uint32_t variant;
+    uint64_t calls[2];
+    uint64_t cpu_ns[2];
+};
+
 struct get_state {
     uint32_t op;
     uint32_t cols;
@@ -43,9 +53,12 @@ struct get_state {
     uint32_t mutex;   /* 0 full, 1 none */
     uint32_t objects; /* 0 dict, 1 none */
     uint32_t blobs;   /* 0 copy, 1 none */
+    uint32_t ablate;
     uint64_t limit;
     uint64_t table_rows;
 
+    struct ablation ablation;
+    uint32_t kept; /* the option's value as asked */
     sqlite3 *db;
     sqlite3_stmt *stmt;
     struct rw_names interned;
@@ -63,6 +76,8 @@ static const struct rl_option get_options[] = {
     {"mutex", RL_OPT_CHOICE, offsetof(struct get_state, mutex), 0, 0, mutex_choices, "the connection's mutex"},
     {"objects", RL_OPT_CHOICE, offsetof(struct get_state, objects), 0, 0, objects_choices, "a hash table per row"},
     {"blobs", RL_OPT_CHOICE, offsetof(struct get_state, blobs), 0, 0, blobs_choices, "blob columns"},
+    {"ablate", RL_OPT_CHOICE, offsetof(struct get_state, ablate), 0, 0, ablate_choices,
+     "take this cost out and put it back every 50 ms, and print both"},
     {"rows", RL_OPT_COUNT, offsetof(struct get_state, table_rows), 1, LIMIT_MAX, NULL,
      "rows in the table (default 10000)"},
     {NULL, RL_OPT_FLAG, 0, 0, 0, NULL, NULL},
@@ -159,6 +174,30 @@ static bool names_take(struct get_state *state, int columns)
     return true;
 }
 
+/* The option that --ablate switches, and its value without the cost. NULL: none. */
+static uint32_t *ablated_field(struct get_state *state, uint32_t *without)
+{
+    uint32_t *const fields[] = {NULL, &state->names, &state->objects, &state->blobs};
+    *without = state->ablate == 1 ? NAMES_CACHED : 1;
+    return fields[state->ablate];
+}
+
+static bool ablation_open(struct rl_run *run)
+{
+    struct get_state *state = run->state;
+    const char *option = ablate_choices[state->ablate];
+    uint32_t without = 0;
+    const uint32_t *field = ablated_field(state, &without);
+    if (!field)
+        return true;
+    state->kept = *field;
+    run->misused = state->kept == without;
+    if (run->misused)
+        (void)snprintf(run->error, sizeof run->error, "--ablate %s takes out what --%s has left out already.", option,
+                       option);
+    return !run->misused;
+}
+
 static bool get_open(struct rl_run *run)
 {
     struct get_state *state = run->state;
@@ -177,7 +216,7 @@ static bool get_open(struct rl_run *run)
         return false;
     }
     run->warm_calls = state->limit <= 10 ? 20000 : 3000;
-    return true;
+    return ablation_open(run);
 }
 
 /* Folds a value into the checksum: its size and both ends of its bytes, so that a copied 8 kB text costs no more. */
@@ -277,6 +316,24 @@ uint64_t rw_binding_all(struct get_state *state)
     return rows;
 }
 
+/* Books the batch that has just been done, and changes over when the variant's turn is up. */
+static void ablation_turn(struct get_state *state, uint64_t calls)
+{
+    struct ablation *ablation = &state->ablation;
+    uint32_t without = 0;
+    uint32_t *field = ablated_field(state, &without);
+    uint64_t cpu_ns = rl_process_cpu_ns();
+    uint64_t now_ns = rl_monotonic_ns();
+    ablation->calls[ablation->variant] += calls;
+    ablation->cpu_ns[ablation->variant] += cpu_ns - ablation->last_cpu_ns;
+    ablation->last_cpu_ns = cpu_ns;
+    if (now_ns - ablation->turn_ns < TURN_NS)
+        return;
+    ablation->turn_ns = now_ns;
+    ablation->variant = !ablation->variant;
+    *field = ablation->variant ? without : state->kept;
+}
+
 static bool get_batch(struct rl_run *run, uint64_t calls)
 {
     struct get_state *state = run->state;
@@ -287,9 +344,32 @@ static bool get_batch(struct rl_run *run, uint64_t calls)
         rows += call(state);
     run->rows += rows;
     run->sum += state->sum;
+    if (state->ablate)
+        ablation_turn(state, calls);
     if (rows >= calls)
         return true;
     return sql_failed(run, "read a row");
+}
+
+static void get_ready(struct rl_run *run)
+{
+    struct get_state *state = run->state;
+    struct ablation *ablation = &state->ablation;
+    ablation->calls[0] = ablation->calls[1] = ablation->cpu_ns[0] = ablation->cpu_ns[1] = 0;
+    ablation->last_cpu_ns = rl_process_cpu_ns();
+}
+
+/* What the cost is worth: the share of a call that goes with it. */
+static void get_report(const struct rl_run *run, FILE *out)
+{
+    const struct get_state *state = run->state;
+    const struct ablation *ablation = &state->ablation;
+    if (!state->ablate || !ablation->calls[0] || !ablation->calls[1])
+        return;
+    double with_ns = (double)ablation->cpu_ns[0] / (double)ablation->calls[0];
+    double without_ns = (double)ablation->cpu_ns[1] / (double)ablation->calls[1];
+    (void)fprintf(out, "ABLATE option=%s with_ns=%.2f without_ns=%.2f share=%.5f\n", ablate_choices[state->ablate], with_ns,
+                  without_ns, 1.0 - without_ns / with_ns);
 }
 
 static void get_describe(const struct rl_run *run, FILE *out)
@@ -319,6 +399,8 @@ const struct rl_workload wl_get = {
     .defaults = get_defaults,
     .open = get_open,
     .batch = get_batch,
+    .ready = get_ready,
     .describe = get_describe,
+    .report = get_report,
     .close = get_close,
 };
