@@ -217,6 +217,8 @@ static void read_code(struct rp_unwinder *unwinder, struct rp_rule *rule)
         rule->flags |= RP_RULE_AFTER_CALL;
     if (before && rp_insn_is_sigreturn(code + before - 1, n - before + 1))
         rule->flags |= RP_RULE_SIGRETURN;
+    if (before)
+        rule->leaf = (uint8_t)rp_insn_frame_at(code + before - 1, n - before + 1);
     if (rp_insn_is_sigreturn(code + before, n - before))
         rule->flags |= RP_RULE_SIGRETURN_NEXT;
     if (rp_insn_is_last_return(code + before, n - before))

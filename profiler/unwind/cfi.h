@@ -45,6 +45,7 @@ struct rp_rule {
     int32_t cfa_offset, ra_offset;
     int32_t saved_offset[RP_SAVED_REGS]; /* from the CFA, where bit i of `at_cfa` is set */
     uint8_t at_cfa;                      /* bit i: saved register i stands at CFA + saved_offset[i] */
+    uint8_t leaf;                        /* enum rp_insn_frame of the instruction at addr, when the code flags are known */
     uint8_t lost;                        /* bit i: saved register i cannot be recovered; neither bit: unchanged */
     uint32_t slow;                       /* RP_RULE_SLOW: position in `slow` */
 };

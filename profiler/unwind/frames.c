@@ -88,24 +88,12 @@ static bool is_root(const struct rp_step *s, unsigned flags)
            s->where.addr - header.e_entry < ENTRY_BYTES;
 }
 
-/* What the next instruction says of the innermost frame, when the code can be read. */
-static enum rp_insn_frame read_leaf(const struct rp_step *s)
-{
-    const struct rp_image *image = s->unwinder->images->at.at[s->where.image];
-    uint8_t code[16];
-
-    if (image->kind != RP_IMAGE_ELF && image->kind != RP_IMAGE_VDSO)
-        return RP_INSN_UNKNOWN;
-    return rp_insn_frame_at(code, rp_image_bytes_at(image, s->where.addr, code, sizeof code));
-}
-
 /* The innermost frame while rbp is not this function's: true when it was so and the step is made.
  *
  * That an address after a call stands at [rsp] by chance, left over from an earlier call, is rarer than a leaf without a frame: in 300 000
  * single steps of Node it never happened, where believing "the prologue was run" was wrong 4 times as often as all else together. */
-static bool leaf_step(struct rp_step *s, struct rp_walk_frame *frame)
+static bool leaf_step(struct rp_step *s, enum rp_insn_frame state, struct rp_walk_frame *frame)
 {
-    enum rp_insn_frame state = read_leaf(s);
     uint64_t sp = s->regs[RP_RSP], first, second;
 
     if (rp_step_read(s, sp, &first) != RP_EXPR_VALUE)
@@ -156,13 +144,14 @@ enum rp_walk_end rp_step_without_row(struct rp_step *s, const struct rp_rule *ru
 {
     const struct rp_image *image = s->unwinder->images->at.at[s->where.image];
     unsigned flags = rp_cfi_code_flags(s->unwinder, rule);
+    enum rp_insn_frame leaf = rule->leaf; /* the rule is gone with the next look-up */
     enum rp_walk_end end;
 
     if (flags & (s->exact ? RP_RULE_SIGRETURN : RP_RULE_SIGRETURN_NEXT))
         return sigreturn_step(s, frame);
     if (is_root(s, flags))
         return RP_WALK_ROOT;
-    if (s->exact && leaf_step(s, frame))
+    if (s->exact && leaf_step(s, leaf, frame))
         return RP_STEP_ON;
     end = chain_step(s, frame);
     /* Code of a file without a table and without frame pointers: say that the row is missing, not that a register was odd. */

@@ -190,6 +190,22 @@ static void test_ends(void **state)
     }
 }
 
+/* A frame that leads to itself: its return address and CFA are inside the copy, only the growth tells. */
+static void test_cfa_must_grow(void **state)
+{
+    static const uint8_t by_rbp[] = {0x0c, 6, 16};
+    struct world *w = world_of(by_rbp, sizeof by_rbp, false, NULL, 0);
+
+    (void)state;
+    w->snapshot.regs[RP_RBP] = STACK_AT + 16;
+    w->stack[3] = PC + 4;
+    assert_int_equal(walk(w), RP_WALK_BAD_CFA);
+    assert_int_equal(w->walk.n, 2);
+    assert_int_equal(w->walk.frames[0].cfa, STACK_AT + 32);
+    assert_int_equal(w->walk.frames[1].cfa, 0);
+    world_free(w);
+}
+
 static void test_no_user_and_depth(void **state)
 {
     struct world *w = world_of(NULL, 0, false, NULL, 0);
@@ -461,7 +477,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),          cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_no_user_and_depth), cmocka_unit_test(test_hybrid),
+        cmocka_unit_test(test_cfa_must_grow), cmocka_unit_test(test_no_user_and_depth), cmocka_unit_test(test_hybrid),
         cmocka_unit_test(test_leaf_without_row), cmocka_unit_test(test_bytes_that_are_known),
         cmocka_unit_test(test_expressions),   cmocka_unit_test(test_calls_by_bytes),
         cmocka_unit_test(test_fde_ranges),    cmocka_unit_test(test_no_memory),
