@@ -400,15 +400,24 @@ static enum rp_status add_image(struct rp_profile *profile, const struct rp_imag
     return RP_OK;
 }
 
+enum rp_status rp_fold_read_jit(struct rp_fold *fold, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+
+    for (size_t i = 0; !status && i < fold->processes.n; i++)
+        if (fold->processes.at[i].has_jit)
+            status = rp_symbolizer_read_jit(fold->symbolizer, fold->processes.at[i].pid, fold->processes.at[i].ns_pid, err);
+    return status;
+}
+
 enum rp_status rp_fold_tick(struct rp_fold *fold, struct rp_err *err)
 {
     enum rp_status status = RP_OK;
 
     while (!status && fold->profile->images.n < fold->images->at.n)
         status = add_image(fold->profile, fold->images->at.at[fold->profile->images.n], err);
-    for (size_t i = 0; !status && i < fold->processes.n; i++)
-        if (fold->processes.at[i].has_jit)
-            status = rp_symbolizer_read_jit(fold->symbolizer, fold->processes.at[i].pid, fold->processes.at[i].ns_pid, err);
+    if (!status)
+        status = rp_fold_read_jit(fold, err);
     return status ? status : rp_symbolize(fold->symbolizer, fold->profile, err);
 }
 

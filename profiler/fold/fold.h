@@ -63,6 +63,9 @@ enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process
 /* Takes one event (an rp_event_sink; the context is the fold). Processes that were not added are ignored, except in replay. */
 enum rp_status rp_fold_event(void *fold, const struct rp_event *event, struct rp_err *err);
 
+/* Reads what the JIT maps gained. Before events are taken: code that moved to a reused address while they waited in the rings is theirs. */
+enum rp_status rp_fold_read_jit(struct rp_fold *fold, struct rp_err *err);
+
 /* A block's end: JIT maps are read and what is new gets its name. */
 enum rp_status rp_fold_tick(struct rp_fold *fold, struct rp_err *err);
 

@@ -108,8 +108,10 @@ static enum rp_status take(void *context, const struct rp_event *event, struct r
 static enum rp_status drain(struct rp_session *s, bool final, struct rp_err *err)
 {
     uint64_t begin = rp_now_ns(), middle;
-    enum rp_status status = s->sampler->ops->drain(s->sampler, final, take, s, err);
+    enum rp_status status = rp_fold_read_jit(&s->fold, err);
 
+    if (!status)
+        status = s->sampler->ops->drain(s->sampler, final, take, s, err);
     middle = rp_now_ns();
     s->stats.unwind_ns += middle - begin;
     /* Before the names: while those are read in, stacks that are too short would go on coming. */
