@@ -18,7 +18,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 
-enum { LINE_MAX_BYTES = 512, POLL_MS = 100, END_TRIES = 40, END_TRY_NS = 50000000 };
+enum { LINE_MAX_BYTES = 512, POLL_MS = 100, LAST_WORDS_MS = 2000, END_TRIES = 40, END_TRY_NS = 50000000 };
 
 static void close_fd(int *fd)
 {
@@ -184,28 +184,55 @@ static bool child_ended(struct rp_launch *launch, char *how, size_t size)
     return true;
 }
 
-static bool read_ready(struct rp_launch *launch, int timeout_ms, uint32_t *pid)
+enum answer { SAID_READY, SILENT, NEVER };
+
+/* NEVER: the relay ended, so nobody holds the child's standard error any more, and all that was said has been passed on. */
+static enum answer read_ready(struct rp_launch *launch, int timeout_ms, uint32_t *pid)
 {
     struct pollfd fd = {.fd = launch->ready, .events = POLLIN};
 
-    return poll(&fd, 1, timeout_ms) == 1 && (fd.revents & POLLIN) && read(launch->ready, pid, sizeof *pid) == sizeof *pid;
+    if (poll(&fd, 1, timeout_ms) != 1)
+        return SILENT;
+    if (fd.revents & POLLIN)
+        return read(launch->ready, pid, sizeof *pid) == sizeof *pid ? SAID_READY : NEVER;
+    return NEVER;
+}
+
+static enum rp_status fail_ended(const struct rp_launch *launch, const char *how, struct rp_err *err)
+{
+    return rp_fail(err, RP_FAILED, "%s %s before it printed a line READY pid=N on its standard error; without --ready it is watched from its start",
+                   launch->program, how);
+}
+
+/* The relay ended and the line has not come: the child ended, is about to, or closed its standard error. */
+static enum rp_status fail_silent(struct rp_launch *launch, struct rp_err *err)
+{
+    char how[64];
+
+    for (int i = 0; i < END_TRIES; i++) {
+        if (child_ended(launch, how, sizeof how))
+            return fail_ended(launch, how, err);
+        nanosleep(&(struct timespec){.tv_nsec = END_TRY_NS}, NULL);
+    }
+    return rp_fail(err, RP_FAILED, "%s closed its standard error before it printed a line READY pid=N on it", launch->program);
 }
 
 enum rp_status rp_launch_wait_ready(struct rp_launch *launch, const volatile sig_atomic_t *stop, uint32_t *pid, struct rp_err *err)
 {
-    char how[64];
-
     while (!*stop) {
-        if (read_ready(launch, POLL_MS, pid))
+        enum answer answer = read_ready(launch, POLL_MS, pid);
+        char how[64];
+
+        if (answer == SAID_READY)
             return RP_OK;
-        if (launch->pid && child_ended(launch, how, sizeof how)) {
-            /* Its last words may still be on their way through the relay. */
-            if (read_ready(launch, POLL_MS, pid))
-                return rp_fail(err, RP_NOPROC, "%s %s right after it said READY", launch->program, how);
-            return rp_fail(err, RP_FAILED,
-                           "%s %s before it printed a line READY pid=N on its standard error; without --ready it is watched from its start",
-                           launch->program, how);
-        }
+        if (answer == NEVER)
+            return fail_silent(launch, err);
+        if (!child_ended(launch, how, sizeof how))
+            continue;
+        /* Its last words may still be on their way through the relay. */
+        if (read_ready(launch, LAST_WORDS_MS, pid) == SAID_READY)
+            return rp_fail(err, RP_NOPROC, "%s %s right after it said READY", launch->program, how);
+        return fail_ended(launch, how, err);
     }
     return rp_fail(err, RP_INTR, "interrupted before %s printed READY pid=N; nothing was recorded", launch->program);
 }

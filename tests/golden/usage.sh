@@ -41,6 +41,7 @@ echo text >broken.rowprof
 try report broken.rowprof
 try -- /no/such/program
 try --ready -d 0.1 -- sh -c 'echo hello >&2; exit 3'
+try --ready --end-child -d 0.1 -- sh -c 'exec >/dev/null 2>&1; exec sleep 100'
 make_profile $DATA/node.fake p.rowprof; rowprof report p.rowprof >/dev/full; echo "= $? =" >&2
 try report p.rowprof -t nobody
 echo done
