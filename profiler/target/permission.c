@@ -119,11 +119,21 @@ void rp_permission_facts_read(uint32_t pid, struct rp_permission_facts *facts)
 static const char *how_to_get_rights(const struct rp_permission_facts *f)
 {
     if (!f->cap_bound)
-        return "CAP_PERFMON is outside the bounding set here, as in a container: start the container with --cap-add PERFMON --cap-add SYS_PTRACE, or run "
-               "rowprof on the host";
+        return "start the container with --cap-add PERFMON --cap-add SYS_PTRACE (CAP_PERFMON is outside the bounding set here), or run rowprof on the host";
     if (f->our_uid == 0)
-        return "this root lacks the capability: start it with CAP_PERFMON and CAP_SYS_PTRACE kept";
+        return "start rowprof with CAP_PERFMON and CAP_SYS_PTRACE kept (this root lacks the capability)";
     return "give rowprof CAP_PERFMON and CAP_SYS_PTRACE (setcap cap_perfmon,cap_sys_ptrace+ep), or run it as root";
+}
+
+/* Another user's process: being that user helps too, unless that is root, which the other remedy names already. */
+static enum rp_status explain_other_user(const struct rp_permission_facts *f, const char *call, const char *name, struct rp_err *err)
+{
+    char as_user[64] = "";
+
+    if (f->target_uid)
+        snprintf(as_user, sizeof as_user, "run rowprof as uid %u, or ", f->target_uid);
+    return rp_fail(err, RP_PERM, "%s on process %u was refused (%s): it belongs to uid %u and rowprof runs as uid %u; %s%s", call, f->pid, name, f->target_uid,
+                   f->our_uid, as_user, how_to_get_rights(f));
 }
 
 static enum rp_status explain_refusal(const struct rp_permission_facts *f, const char *call, int error, struct rp_err *err)
@@ -137,8 +147,7 @@ static enum rp_status explain_refusal(const struct rp_permission_facts *f, const
                        "(sysctl kernel.perf_event_paranoid=2), or %s",
                        call, f->pid, name, f->paranoid, how_to_get_rights(f));
     if (!privileged && !f->cap_sys_ptrace && !f->target_same)
-        return rp_fail(err, RP_PERM, "%s on process %u was refused (%s): it belongs to uid %u and rowprof runs as uid %u; run rowprof as uid %u, or %s",
-                       call, f->pid, name, f->target_uid, f->our_uid, f->target_uid, how_to_get_rights(f));
+        return explain_other_user(f, call, name, err);
     if (!privileged && !f->target_dumpable)
         return rp_fail(err, RP_PERM,
                        "%s on process %u was refused (%s): the process is protected (set-uid, file capabilities, or prctl PR_SET_DUMPABLE 0); %s", call,
