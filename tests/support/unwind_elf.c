@@ -105,7 +105,8 @@ size_t unwind_elf_frame(uint8_t *to, const uint8_t *ops, size_t nops, bool signa
     u = UNWIND_ELF_CODE_BYTES / 2; /* the second half has no row */
     memcpy(to + at + 12, &u, 4);
     to[at + 16] = 0;
-    memcpy(to + at + 17, ops, nops);
+    if (nops)
+        memcpy(to + at + 17, ops, nops);
     at += finish_entry(to + at, 17 + nops);
     memset(to + at, 0, 4);
     return at + 4;
