@@ -79,6 +79,8 @@
 /* What a profile file may claim: functions inlined at one address, and samples in one line of counts (as many such lines as the largest file
  * holds sum up to 64 bits). */
 #define RP_LOCATION_LINES_MAX 4096u
+/* The same of a whole stack: 120 functions at each frame of the deepest walk. */
+#define RP_STACK_FUNCTIONS_MAX (1u << 20)
 #define RP_COUNT_MAX ((uint64_t)1 << 36)
 
 #endif

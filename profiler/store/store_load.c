@@ -300,19 +300,22 @@ static enum rp_status load_strings(const struct load *load)
     return status;
 }
 
-/* No stack may be deeper than one that can be recorded, or a chain of nodes would cost its length at every look. */
-static enum rp_status check_depth(const struct load *load)
+/* No stack may be larger than one that can be recorded, or a small file would be an endless job at every look. */
+static enum rp_status check_stacks(const struct load *load)
 {
     const struct rp_profile *p = load->profile;
-    uint16_t *depth = rp_calloc(p->nodes.n, sizeof *depth);
-    enum rp_status status = depth ? RP_OK : rp_fail_nomem(load->err);
+    struct {
+        uint32_t frames, functions;
+    } *size = rp_calloc(p->nodes.n, sizeof *size);
+    enum rp_status status = size ? RP_OK : rp_fail_nomem(load->err);
 
     for (size_t i = 1; i < p->nodes.n && status == RP_OK; i++) {
-        depth[i] = (uint16_t)(depth[p->nodes.at[i].parent] + 1);
-        if (depth[i] > RP_WALK_FRAMES_MAX + RP_KERNEL_FRAMES_MAX + 1)
+        size[i].frames = size[p->nodes.at[i].parent].frames + 1;
+        size[i].functions = size[p->nodes.at[i].parent].functions + p->locations.at[p->nodes.at[i].location].nlines;
+        if (size[i].frames > RP_WALK_FRAMES_MAX + RP_KERNEL_FRAMES_MAX + 1 || size[i].functions > RP_STACK_FUNCTIONS_MAX)
             status = damaged(load, "a stack is deeper than can be recorded");
     }
-    rp_free(depth);
+    rp_free(size);
     return status;
 }
 
@@ -336,7 +339,7 @@ enum rp_status rp_store_load(struct rp_profile *profile, const char *path, struc
     for (const struct rp_store_table *t = rp_store_tables; status == RP_OK && t->name; t++)
         status = load_table(&load, t);
     if (status == RP_OK)
-        status = check_depth(&load);
+        status = check_stacks(&load);
     sqlite3_close(load.db);
     if (status)
         rp_profile_release(profile);

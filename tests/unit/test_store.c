@@ -464,6 +464,13 @@ static void test_a_chain_of_nodes_has_an_end(void **state)
     sql("WITH RECURSIVE c(x) AS (SELECT 2 UNION ALL SELECT x + 1 FROM c WHERE x < 9000) INSERT INTO nodes SELECT x, x - 1, 0 FROM c");
     sqlite3_close(db);
     assert_load_fails(in_dir("deep"), RP_FORMAT, "deeper than can be recorded");
+    save("main 1\n", in_dir("wide"));
+    open_db(in_dir("wide"));
+    sql("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 4095) INSERT INTO lines SELECT x, 0, 0, 0 FROM c");
+    sql("UPDATE locations SET nlines = 4096");
+    sql("WITH RECURSIVE c(x) AS (SELECT 2 UNION ALL SELECT x + 1 FROM c WHERE x < 300) INSERT INTO nodes SELECT x, x - 1, 0 FROM c");
+    sqlite3_close(db);
+    assert_load_fails(in_dir("wide"), RP_FORMAT, "deeper than can be recorded");
 }
 
 /* One interior page whose children are all the same leaf, and levels of such: 2^60 rows in a few pages, were ids not checked. */
