@@ -16,7 +16,7 @@ struct cat_context rp_view_context(const struct rp_view *view, const struct rp_v
     return (struct cat_context){.thread = rp_profile_text(view->profile, stack->comm), .state = CAT_RUNNING, .no_kernel = view->no_kernel};
 }
 
-enum rp_status rp_frames_take(const struct rp_view *view, uint32_t node, struct rp_frames *frames, struct rp_err *err)
+static enum rp_status take_frames(const struct rp_view *view, uint32_t node, bool cut_kernel, struct rp_frames *frames, struct rp_err *err)
 {
     const struct rp_profile *p = view->profile;
 
@@ -26,7 +26,7 @@ enum rp_status rp_frames_take(const struct rp_view *view, uint32_t node, struct 
         uint32_t id = p->nodes.at[node].location;
         const struct rp_location *l = &p->locations.at[id];
 
-        if (view->no_kernel && l->flags & RP_LOCATION_KERNEL)
+        if (cut_kernel && l->flags & RP_LOCATION_KERNEL)
             continue;
         if (!rp_vec_reserve(&frames->at, l->nlines) || !rp_vec_reserve(&frames->symbols, l->nlines))
             return rp_fail_nomem(err);
@@ -36,6 +36,16 @@ enum rp_status rp_frames_take(const struct rp_view *view, uint32_t node, struct 
         }
     }
     return RP_OK;
+}
+
+enum rp_status rp_frames_take(const struct rp_view *view, uint32_t node, struct rp_frames *frames, struct rp_err *err)
+{
+    enum rp_status status = take_frames(view, node, view->no_kernel, frames, err);
+
+    /* A kernel thread's stack, or one whose user part could not be had: a sample without a frame would be in no table. */
+    if (status == RP_OK && !frames->at.n && view->no_kernel)
+        status = take_frames(view, node, false, frames, err);
+    return status;
 }
 
 void rp_frames_release(struct rp_frames *frames)

@@ -18,7 +18,7 @@
 
 struct rp_filter {
     const char *thread; /* thread name or tid in decimal; NULL: all. Every figure is restricted to it */
-    bool no_kernel;     /* kernel frames are cut away and the user frames asked; sample counts stay */
+    bool no_kernel;     /* kernel frames are cut away and the user frames asked; sample counts stay; a stack of nothing else keeps its frames */
 };
 
 /* What the quality line says. Counts of samples that pass the filter, unless named otherwise. */
@@ -63,7 +63,7 @@ enum rp_by { RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD };
 
 /* A row of `--by function|module|thread`. */
 struct rp_group_row {
-    uint32_t key;        /* function id, module string id, or thread position */
+    uint32_t key;        /* function id, string id of the module (of a mark: its text), or thread position */
     uint64_t self, total; /* total: once per sample however often the thing is on its stack */
     double share, low, high; /* of self */
 };

@@ -55,13 +55,13 @@ static enum rp_status sums_init(struct sums *s, const struct rp_view *view, enum
     return rp_fail_nomem(err);
 }
 
-/* The key of a frame. A mark stands in no module. */
+/* The key of a frame. A mark stands in no module, so its text stands for one: nothing disappears. */
 static uint32_t key_of(const struct rp_view *view, const struct rp_frame *frame, enum rp_by by)
 {
     const struct rp_function *f = &view->profile->functions.at[frame->function];
 
     if (by == RP_BY_MODULE)
-        return f->how == RP_NAME_MARK ? NO_KEY : f->module;
+        return f->how == RP_NAME_MARK ? f->name : f->module;
     return frame->function;
 }
 

@@ -269,6 +269,34 @@ static void test_recursion_counts_once(void **state)
     rp_buf_release(&text);
 }
 
+/* Stacks of nothing but a mark, or of nothing but what --no-kernel cuts, are still in every table. */
+static void test_no_sample_disappears(void **state)
+{
+    static const enum rp_by all[] = {RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD};
+    struct rp_filter filter = {.no_kernel = true};
+    struct fake_view v;
+    struct rp_group_table g;
+    struct rp_err err = {0};
+
+    (void)state;
+    fake_view(&v, "[truncated: pc in no mapping] 3\n[kernel]!idle;[kernel]!kthread 4\n[kernel]!fault;step 2\n", rules, &filter);
+    for (size_t by = 0; by < sizeof all / sizeof *all; by++) {
+        uint64_t self = 0;
+
+        assert_int_equal(rp_view_groups(v.view, all[by], &g, &err), RP_OK);
+        for (size_t i = 0; i < g.rows.n; i++)
+            self += g.rows.at[i].self;
+        assert_int_equal(self, 9);
+        rp_group_table_release(&g);
+    }
+    assert_int_equal(rp_view_groups(v.view, RP_BY_FUNCTION, &g, &err), RP_OK);
+    assert_int_equal(group(&g, function_named(&v.profile, "idle"))->self, 4);
+    assert_int_equal(group(&g, function_named(&v.profile, "step"))->self, 2);
+    assert_int_equal(g.rows.n, 4); /* fault is cut */
+    rp_group_table_release(&g);
+    fake_view_release(&v);
+}
+
 static void test_groups_sum_up(void **state)
 {
     static const enum rp_by all[] = {RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD};
@@ -615,6 +643,7 @@ int main(void)
         cmocka_unit_test(test_thread_filter),
         cmocka_unit_test(test_no_kernel_asks_the_user_frames),
         cmocka_unit_test(test_recursion_counts_once),
+        cmocka_unit_test(test_no_sample_disappears),
         cmocka_unit_test(test_groups_sum_up),
         cmocka_unit_test(test_inlined_copies_are_the_same_function),
         cmocka_unit_test(test_unclaimed),
