@@ -224,6 +224,29 @@ static void on_exit(struct rp_fold *fold, const struct rp_fold_process *process,
 
 /* Stacks. */
 
+/* A process that is gone is no failure: what is known of it stays. */
+static enum rp_status read_maps(struct rp_fold *fold, struct rp_fold_process *process, struct rp_err *err)
+{
+    struct rp_err gone = {0};
+    enum rp_status status = rp_space_read(&process->space, fold->images, &gone);
+
+    if (status == RP_NOMEM)
+        return rp_fail_nomem(err);
+    if (status)
+        process->live = false;
+    return RP_OK;
+}
+
+enum rp_status rp_fold_refresh(struct rp_fold *fold, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+
+    for (size_t i = 0; !status && i < fold->processes.n; i++)
+        if (fold->processes.at[i].live)
+            status = read_maps(fold, &fold->processes.at[i], err);
+    return status;
+}
+
 static enum rp_status walk_stack(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_snapshot *snapshot, uint64_t now_ns,
                                  struct rp_err *err)
 {
@@ -231,14 +254,10 @@ static enum rp_status walk_stack(struct rp_fold *fold, struct rp_fold_process *p
 
     if (status || fold->walk.end != RP_WALK_NO_MAPPING || !process->live || now_ns - process->maps_read_ns < MAPS_REREAD_NS)
         return status;
-    /* A mapping that no record told of (made executable later, or a record lost): look once, walk once more. */
+    /* A mapping that no record told of (made executable later): look once, walk once more. */
     process->maps_read_ns = now_ns;
-    if (rp_space_read(&process->space, fold->images, err)) {
-        process->live = false;
-        *err = (struct rp_err){0};
-        return RP_OK;
-    }
-    return rp_unwind(fold->unwinder, &process->space, snapshot, &fold->walk, err);
+    status = read_maps(fold, process, err);
+    return status ? status : rp_unwind(fold->unwinder, &process->space, snapshot, &fold->walk, err);
 }
 
 static enum rp_status push(struct rp_fold *fold, uint32_t *node, uint32_t image, uint64_t addr, uint32_t flags, uint32_t epoch, struct rp_err *err)
@@ -342,6 +361,8 @@ enum rp_status rp_fold_event(void *context, const struct rp_event *event, struct
 
     if (status || !process)
         return status;
+    if (event->time_ns > fold->last_event_ns)
+        fold->last_event_ns = event->time_ns;
     switch (event->kind) {
     case RP_EVENT_SAMPLE:
         return on_sample(fold, process, event, err);

@@ -48,6 +48,7 @@ struct rp_fold {
     bool replay;                  /* every process that events name is taken; nothing is asked of procfs */
     uint64_t start_ns;            /* time 0 of the blocks; 0 until known */
     uint64_t first_sample_ns;
+    uint64_t last_event_ns;       /* the end of a replay */
     uint64_t samples;
     uint64_t walked, cut;         /* since the last take, for the sampler's feedback */
 };
@@ -62,6 +63,9 @@ enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process
 
 /* Takes one event (an rp_event_sink; the context is the fold). Processes that were not added are ignored, except in replay. */
 enum rp_status rp_fold_event(void *fold, const struct rp_event *event, struct rp_err *err);
+
+/* Reads the mappings of all live processes again: to be called when records were lost, which may have told of new ones. */
+enum rp_status rp_fold_refresh(struct rp_fold *fold, struct rp_err *err);
 
 /* Reads what the JIT maps gained. Before events are taken: code that moved to a reused address while they waited in the rings is theirs. */
 enum rp_status rp_fold_read_jit(struct rp_fold *fold, struct rp_err *err);

@@ -27,6 +27,7 @@ struct rp_session {
     struct rp_session_stats stats;
     uint64_t start_ns, end_ns;
     uint64_t started_unix_ns;
+    uint64_t lost; /* records lost up to the last drain */
     bool has_profile; /* `profile` and `fold` are initialised */
 };
 
@@ -112,6 +113,10 @@ static enum rp_status drain(struct rp_session *s, bool final, struct rp_err *err
 
     if (!status)
         status = s->sampler->ops->drain(s->sampler, final, take, s, err);
+    s->sampler->ops->stats(s->sampler, &s->stats.sampler);
+    if (!status && s->stats.sampler.lost > s->lost)
+        status = rp_fold_refresh(&s->fold, err);
+    s->lost = s->stats.sampler.lost;
     middle = rp_now_ns();
     s->stats.unwind_ns += middle - begin;
     /* Before the names: while those are read in, stacks that are too short would go on coming. */
@@ -191,6 +196,10 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
         return status;
     if (s->writer)
         status = rp_snapshot_writer_finish(s->writer, err);
+    if (s->options.from_snapshots) { /* the time is that of the recording, not of reading it */
+        s->start_ns = s->fold.start_ns;
+        s->end_ns = s->fold.last_event_ns;
+    }
     rp_fold_finish(&s->fold, s->end_ns);
     s->sampler->ops->stats(s->sampler, &s->stats.sampler);
     rp_unwinder_stats(s->unwinder, &s->stats.unwind);
