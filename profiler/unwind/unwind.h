@@ -2,8 +2,8 @@
 /* From a snapshot to a list of frames, and why the list ended.
  *
  * The engine is chosen per frame: call frame information where the pc's file has a row (looked up through libdw once per address,
- * kept as a small rule), the frame pointer with sanity checks where there is none (JIT). libdw itself, frame by frame, is a second engine: slow, used for odd
- * rows and as the oracle in tests.
+ * kept as a small rule; expressions by a stack machine of our own), the frame pointer with sanity checks where there is none (JIT). libdwfl
+ * unwinds the same snapshot as a second engine: slow, the oracle in tests.
  *
  * The trap: all frames but the innermost (and those interrupted by a signal) hold return addresses. Rows and names are looked up at pc - 1 there, or a
  * call that ends its function is charged to the next one. */
@@ -68,7 +68,7 @@ void rp_walk_release(struct rp_walk *walk);
 struct rp_unwind_stats {
     uint64_t frames, walks;
     uint64_t rows_looked_up; /* libdw was asked: once per (image, address) */
-    uint64_t rows_slow;      /* frames evaluated through libdw because the row is an expression */
+    uint64_t rows_slow;      /* frames evaluated operation by operation because the row is no "register plus offset" */
     uint64_t by_frame_pointer;
 };
 
@@ -82,7 +82,8 @@ void rp_unwinder_free(struct rp_unwinder *unwinder);
 enum rp_status rp_unwind(struct rp_unwinder *unwinder, struct rp_space *space, const struct rp_snapshot *snapshot,
                          struct rp_walk *walk, struct rp_err *err);
 
-/* The same by libdw's own dwfl-free frame evaluation at every frame: the oracle. */
+/* The same by libdwfl, which shares nothing with the above but the mapping table: the oracle. Fills pc, where and exact of the frames, no CFA and no
+ * registers. ROOT only where libdw's own row has no return address. RP_FAILED when libdw cannot take the process's modules. */
 enum rp_status rp_unwind_libdw(struct rp_unwinder *unwinder, struct rp_space *space, const struct rp_snapshot *snapshot,
                                struct rp_walk *walk, struct rp_err *err);
 
