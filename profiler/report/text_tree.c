@@ -152,14 +152,14 @@ static void put_title(const struct painter *p)
         double share = r->categories.samples ? (double)shown->tree.samples / (double)r->categories.samples : 0;
 
         rp_style_color(p->out, r->options.color, category->color);
-        rp_text_fit(p->out, category->name, r->options.width > 2 * TITLE_COLUMNS ? r->options.width - TITLE_COLUMNS : r->options.width / 2);
+        rp_text_fit(p->out, category->name, r->options.width > TITLE_COLUMNS + 24 ? r->options.width - TITLE_COLUMNS : r->options.width / 2);
         rp_style_off(p->out, r->options.color);
         rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
         if (shown->tree.samples)
             rp_buf_printf(p->out, " (%.*f %%)", share < 0.00095 ? 2 : 1, 100 * share);
     }
     rp_style_off(p->out, r->options.color);
-    if (!r->options.width || r->options.width > 2 * TITLE_COLUMNS)
+    if (!r->options.width || r->options.width > TITLE_COLUMNS + 24)
         rp_buf_printf(p->out, ", at least %" PRIu64 " sample%s", shown->min_samples, shown->min_samples == 1 ? "" : "s");
     rp_buf_putc(p->out, '\n');
 }
