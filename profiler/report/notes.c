@@ -302,6 +302,25 @@ static enum rp_status note_nameless(struct rp_report *r, struct rp_err *err)
     return note(r, "nameless", &b, err);
 }
 
+/* After an upgrade the running program and the file at its path are two things: names come from the running one, and the reader is told. */
+static enum rp_status note_replaced(struct rp_report *r, struct rp_err *err)
+{
+    const struct rp_profile *p = r->profile;
+    struct rp_buf b = {0};
+    size_t said = 0;
+
+    for (size_t i = 0; i < p->images.n && said < NAMED_MAX; i++) {
+        if (strcmp(rp_profile_text(p, p->images.at[i].note), "replaced on disk") != 0)
+            continue;
+        rp_buf_puts(&b, said++ ? ", " : "");
+        rp_text_fit(&b, rp_profile_text(p, p->images.at[i].name), 60);
+    }
+    if (said)
+        rp_buf_printf(&b, "%s replaced on disk since %s loaded; names are those of the running code.", said == 1 ? " was" : " were",
+                      said == 1 ? "it was" : "they were");
+    return note(r, "replaced", &b, err);
+}
+
 static enum rp_status note_drift(struct rp_report *r, struct rp_err *err)
 {
     struct rp_buf b = {0};
@@ -369,7 +388,7 @@ typedef enum rp_status note_maker(struct rp_report *r, struct rp_err *err);
 
 static note_maker *const makers[] = {
     note_few,   note_lost,  note_throttled, note_unsampled, note_kernel, note_sampler, note_cut,
-    note_grown, note_drift, note_rising,    note_nameless,  note_jit,    note_map,     note_uncategorized,
+    note_grown, note_drift, note_rising,    note_replaced,  note_nameless, note_jit,   note_map,     note_uncategorized,
 };
 
 enum rp_status rp_notes_gather(struct rp_report *report, struct rp_err *err)

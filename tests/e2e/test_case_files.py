@@ -34,7 +34,8 @@ class CaseA12Replaced(harness.Case):
         shutil.copy(self.build("a12_new_wrong_name"), other)
         os.rename(other, path)
         profile = self.check_old_name(target)
-        self.assertIn("replaced on disk", profile.run.stderr + self.rowprof_ok("--pid", target.pid, "--seconds", 0.5).stdout)
+        self.assertIn("replaced on disk", profile.notes)
+        self.assertIn("replaced on disk", self.rowprof_ok("--pid", target.pid, "--seconds", 0.5).stdout)
 
     @READY_FOR
     def test_deleted(self):
