@@ -90,8 +90,8 @@ static bool is_root(const struct rp_step *s, unsigned flags)
 
 /* The innermost frame while rbp is not this function's: true when it was so and the step is made.
  *
- * That an address after a call stands at [rsp] by chance, left over from an earlier call, is rarer than a leaf without a frame: in 300 000
- * single steps of Node it never happened, where believing "the prologue was run" was wrong 4 times as often as all else together. */
+ * An address after a call may stand at [rsp] by chance, left over from an earlier call; judged over the same single steps of Node, believing it
+ * was wrong less often than judging by the bytes of the prologue. */
 static bool leaf_step(struct rp_step *s, enum rp_insn_frame state, struct rp_walk_frame *frame)
 {
     uint64_t sp = s->regs[RP_RSP], first, second;

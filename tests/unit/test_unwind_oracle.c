@@ -5,8 +5,8 @@
  * Where libdw reaches the root ours must be equal; at most 1 in 1 000 may differ. Not counted as different, since libdw is wrong there by
  * construction (test_unwind_steps.c and the same single steps over Node hold the truth): code without rows at the leaf whose frame is not set up
  * yet, or never will be. libdw follows rbp there, which is still the caller's, and so leaves the caller out: its stack is ours without our second
- * frame, which stands in code without a row or was reached from it. In 300 000 single steps of Node that was 6 % of the steps, and ours was right in
- * all but 49; those are V8 builtins which have pushed temporaries over the return address and keep no frame: they lose the caller, too.
+ * frame, which stands in code without a row or was reached from it. In single steps of Node that was up to 6 % of the steps, and ours was wrong in at most
+ * 100 of 300 000: code that has pushed temporaries over the return address and keeps no frame loses the caller, too.
  *
  * The trap: libdwfl calls it the end without an error also where a register is missing (saved in the leaf's epilogue below rsp, so not in the
  * copy; or rbx, by elfutils' table of preserved registers). A root is only where its own row has no return address. */
