@@ -82,7 +82,8 @@ class CaseA17JitInTheMiddle(harness.Case):
         profile = self.profile(target.pid, "-t", "MainThread", seconds=3)
         self.assertGreaterEqual(profile.complete_share(), 0.95)  # a few are cut before the copy has grown
         self.assertGreaterEqual(profile.total(NODE_START), 0.95)
-        self.assertTrue(profile.rows(re.compile(r"^JS:.*\bget\b.*read\.mjs")), "the JavaScript caller has no name")
+        # The workload's own functions, whatever file of it they stand in.
+        self.assertGreaterEqual(profile.total(re.compile(r"^JS:.*workloads/node/.*\.mjs:\d+")), 0.9)
 
 
 class CaseA21DeepStacks(harness.Case):
