@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "cli/command.h"
 #include "cli/keep.h"
 #include "cli/launch.h"
@@ -99,6 +100,17 @@ static void tell_run(const struct recording *r)
                stats.symbolizer.files_parsed, stats.symbolizer.addresses_resolved, (double)stats.symbolize_ns / 1e6, (double)stats.finish_ns / 1e6);
 }
 
+/* The wait that a user feels: from the deadline to the last line. */
+static void tell_end(const struct recording *r)
+{
+    struct rp_session_stats stats;
+
+    if (!r->settings->verbose || r->settings->quiet)
+        return;
+    rp_session_stats(r->session, &stats);
+    rp_message("all done %.1f ms after the end of sampling", (double)(rp_now_ns() - stats.end_ns) / 1e6);
+}
+
 static enum rp_status record(struct recording *r, struct rp_err *err)
 {
     struct rp_progress progress;
@@ -170,6 +182,7 @@ enum rp_status rp_cmd_record(struct rp_args *args, struct rp_err *err)
     if (r.has_profile) {
         nothing = *err;
         status = keep_and_show(&r, rules, err);
+        tell_end(&r);
         if (!status && recorded) {
             *err = nothing;
             status = recorded;

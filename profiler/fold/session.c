@@ -190,7 +190,7 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
     enum rp_status status;
 
     s->sampler->ops->stop(s->sampler);
-    s->end_ns = rp_now_ns();
+    s->end_ns = s->stats.end_ns = rp_now_ns();
     status = drain(s, true, err);
     if (status)
         return status;

@@ -38,6 +38,7 @@ struct rp_session_stats {
     uint64_t unwind_ns;       /* spent in walking and interning */
     uint64_t symbolize_ns;    /* in names while sampling went on */
     uint64_t finish_ns;       /* in rp_session_finish */
+    uint64_t end_ns;          /* when sampling ended, by rp_now_ns */
 };
 
 /* Called about ten times a second: seconds since the start, samples so far. */
