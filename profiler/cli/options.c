@@ -236,7 +236,7 @@ static const struct rp_option keep_options[] = {
 
 static const struct rp_option show_options[] = {
     {"by", 0, "WHAT", "one row per category (default), function, module or thread", set_by},
-    {"category", 0, "NAME", "show the whole call tree of this category; its name, id, or how it begins", set_category},
+    {"category", 0, "NAME", "show the whole call tree of this category; its name, id, or a part of one", set_category},
     {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", set_thread},
     {"tree", 0, NULL, "show whole call trees, of every category", set_tree},
     {"no-tree", 0, NULL, "show no call trees", set_no_tree},

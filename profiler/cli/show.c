@@ -52,14 +52,16 @@ enum rp_status rp_rules_open(const struct rp_settings *settings, struct cat_rule
     return status;
 }
 
-/* 3: all of it, 2: all of it but for case, 1: a beginning, 0: not. */
+/* 4: all of it, 3: all of it but for case, 2: a beginning, 1: a part, 0: not. */
 static int fits(const char *typed, const char *name)
 {
     if (!strcmp(typed, name))
-        return 3;
+        return 4;
     if (!strcasecmp(typed, name))
+        return 3;
+    if (!strncasecmp(typed, name, strlen(typed)))
         return 2;
-    return !strncasecmp(typed, name, strlen(typed));
+    return strcasestr(name, typed) != NULL;
 }
 
 static enum rp_status fail_category(const struct cat_rules *rules, const char *name, int wanted, struct rp_err *err)
