@@ -37,9 +37,9 @@ async function warmUp(some, limit) {
 
 const database = await open(option.library, ':memory:');
 await foo.fill(database, option);
-const statement = database.prepare(foo.select(option));
+const statement = database.prepare(foo.select(option, database.binds));
 const work = database.work[option.op];
-const run = { calls: 0, rows: 0, last: undefined };
+const run = { calls: 0, rows: 0, last: undefined, limit: option.limit };
 const count = protocol.counterOpen(option.counter);
 const stopped = protocol.stopOnSignals();
 

@@ -38,9 +38,11 @@ export async function fill(database, option) {
   await database.exec('COMMIT');
 }
 
-export function select(option) {
-  if (option.columns === 'const') return 'SELECT 1 AS one';
-  return `SELECT ${lists[option.columns]} FROM ${option.columns === '8kb' ? 'foo_large' : 'foo'} LIMIT ${option.limit}`;
+// The statement, with its limit written out or, if `binds`, to be bound.
+export function select(option, binds) {
+  const limit = binds ? '?' : option.limit;
+  if (option.columns === 'const') return binds ? `SELECT 1 AS one LIMIT ${limit}` : 'SELECT 1 AS one';
+  return `SELECT ${lists[option.columns]} FROM ${option.columns === '8kb' ? 'foo_large' : 'foo'} LIMIT ${limit}`;
 }
 
 // A checksum of a call's last row: enough to see that two variants did equal work, too little to cost anything.

@@ -58,7 +58,8 @@ function must(error) {
   if (error) throw error;
 }
 
-// The same of the binding that calls back.
+// The same of the binding that calls back. Its get() goes on to the next row of a statement unless it binds something, so the
+// limit is bound.
 const queued = {
   get(statement, calls, run, done) {
     let left = calls;
@@ -66,10 +67,10 @@ const queued = {
       must(error);
       run.last = row;
       run.rows += 1;
-      if (--left > 0) statement.get(next);
+      if (--left > 0) statement.get(run.limit, next);
       else done();
     };
-    statement.get(next);
+    statement.get(run.limit, next);
   },
   all(statement, calls, run, done) {
     let left = calls;
@@ -77,10 +78,10 @@ const queued = {
       must(error);
       run.last = rows[rows.length - 1];
       run.rows += rows.length;
-      if (--left > 0) statement.all(next);
+      if (--left > 0) statement.all(run.limit, next);
       else done();
     };
-    statement.all(next);
+    statement.all(run.limit, next);
   },
   iterate(statement, calls, run, done) {
     let left = calls;
@@ -91,10 +92,10 @@ const queued = {
     };
     const next = (error) => {
       must(error);
-      if (--left > 0) statement.each(row, next);
+      if (--left > 0) statement.each(run.limit, row, next);
       else done();
     };
-    statement.each(row, next);
+    statement.each(run.limit, row, next);
   },
 };
 
@@ -103,6 +104,7 @@ function connection(database, make, version) {
     raw: database,
     version,
     work: direct,
+    binds: false,
     exec: (sql) => database.exec(sql),
     fill(sql, rows) {
       const insert = make(sql);
@@ -146,6 +148,7 @@ async function openQueued(file, { readonly }, folder) {
     raw: database,
     version: sqlite3.VERSION,
     work: queued,
+    binds: true,
     exec: (sql) => settle((done) => database.exec(sql, done)),
     async fill(sql, rows) {
       const insert = database.prepare(sql);
