@@ -48,7 +48,7 @@ struct rw_shm_header {
 void rw_shm_open(struct rw_shm *shm, const char *path);
 
 /*
- * Compares the header with `last`, and takes it over when it is whole and differs. Every 1024 checks, and when the header
+ * Compares the header with `last`, and takes it over when it is whole and differs. Every 16384 checks, and when the header
  * reads as zero, the file is looked at: another inode under its name is mapped instead.
  */
 RW_CATEGORY enum rw_shm_answer rw_shm_check(struct rw_shm *shm, struct rw_shm_header *last);
