@@ -21,11 +21,12 @@
 #include "rl_sql.h"
 #include "rw_pool.h"
 
-enum { TABLE_ROWS = 2000, GROUPS = 500, QUEUED = 4, LATENCIES = 4096 };
+enum { TABLE_ROWS = 2000, GROUPS = 500, QUEUED = 4, LATENCIES = 4096, TURN_NS = 50000000 };
+enum eager { EAGER_LATE, EAGER_EARLY, EAGER_BOTH };
 
 #define COST_NS_MAX UINT64_C(1000000000)
 
-static const char *const eager_choices[] = {"0", "1", NULL};
+static const char *const eager_choices[] = {"0", "1", "both", NULL};
 static const char *const query_choices[] = {"real", "spin", NULL};
 
 /* A statement, and the job that it is while it runs. */
@@ -36,6 +37,16 @@ struct statement {
     bool busy;          /* in the pool, or its result not yet let go */
 };
 
+/* With --eager both: what was done the one way [0] and the other [1], in turns. */
+struct turns {
+    uint64_t begin_ns; /* of the current one */
+    uint64_t begin_cpu_ns;
+    uint64_t begin_queries;
+    uint64_t wall_ns[2];
+    uint64_t cpu_ns[2];
+    uint64_t queries[2];
+};
+
 /* What has been since READY. */
 struct evloop_count {
     uint64_t begin_ns;
@@ -44,6 +55,7 @@ struct evloop_count {
     uint64_t queries;
     uint64_t idle_ns; /* the loop waited */
     uint64_t convert_ns;
+    uint64_t under_way_ns; /* of it, with a query in the pool */
     uint64_t query_ns;
     uint64_t mutex_ns;
     uint32_t latencies[LATENCIES]; /* of the last queries: nanoseconds in the pool's queue, at most 4 s */
@@ -65,6 +77,8 @@ struct evloop_state {
     int epoll_fd;
     uint64_t convert_rounds;
     uint64_t query_rounds;
+    bool early;       /* the way of now */
+    struct turns turns;
     bool holding;     /* READY is said: run->calls bounds what is issued */
     bool draining;    /* nothing new is issued */
     uint64_t issued;
@@ -75,7 +89,7 @@ struct evloop_state {
 
 static const struct rl_option evloop_options[] = {
     {"eager", RL_OPT_CHOICE, offsetof(struct evloop_state, eager), 0, 0, eager_choices,
-     "start a statement's next query before the result is converted (default 0)"},
+     "start a statement's next query before the result is converted, or both ways in turns of 50 ms (default 0)"},
     {"queries", RL_OPT_COUNT, offsetof(struct evloop_state, queries), 0, UINT64_MAX, NULL, "the same as --calls"},
     {"statements", RL_OPT_COUNT, offsetof(struct evloop_state, statements), 1, RW_POOL_JOBS_MAX, NULL,
      "statements of the connection, each with queries queued (default 1)"},
@@ -237,6 +251,7 @@ static bool evloop_open(struct rl_run *run)
         return false;
     }
     run->warm_calls = 100;
+    state->early = state->eager == EAGER_EARLY;
     queries_issue(run);
     return true;
 }
@@ -257,6 +272,23 @@ static struct rw_job *loop_poll(struct evloop_state *state)
     return done;
 }
 
+/* Books the turn that has been, and changes over, when it is time or has to be. */
+static void turn_end(struct evloop_state *state, bool now)
+{
+    struct turns *turns = &state->turns;
+    uint64_t wall_ns = rl_monotonic_ns();
+    if (state->eager != EAGER_BOTH || (!now && wall_ns - turns->begin_ns < TURN_NS))
+        return;
+    uint64_t cpu_ns = rl_process_cpu_ns();
+    turns->wall_ns[state->early] += wall_ns - turns->begin_ns;
+    turns->cpu_ns[state->early] += cpu_ns - turns->begin_cpu_ns;
+    turns->queries[state->early] += state->count.queries - turns->begin_queries;
+    turns->begin_ns = wall_ns;
+    turns->begin_cpu_ns = cpu_ns;
+    turns->begin_queries = state->count.queries;
+    state->early = !state->early;
+}
+
 /* One result: the statement is let go before or after the conversion, and the program asks for another. */
 static bool result_take(struct rl_run *run, struct statement *statement)
 {
@@ -265,18 +297,23 @@ static bool result_take(struct rl_run *run, struct statement *statement)
     const struct rw_job job = statement->job;
     uint64_t latency_ns = job.started_ns - job.queued_ns;
     state->running--;
-    if (state->eager) {
+    const bool early = state->early;
+    if (early) {
         statement->busy = false;
         statement_process(state, statement);
     }
+    const bool under_way = state->running > 0;
     uint64_t before_ns = rl_monotonic_ns();
     (void)rw_convert(state);
-    count->convert_ns += rl_monotonic_ns() - before_ns;
+    uint64_t spent_ns = rl_monotonic_ns() - before_ns;
+    count->convert_ns += spent_ns;
+    count->under_way_ns += under_way ? spent_ns : 0;
     query_issue(run, statement);
-    if (!state->eager) {
+    if (!early) {
         statement->busy = false;
         statement_process(state, statement);
     }
+    turn_end(state, false);
     count->latencies[count->queries++ % LATENCIES] = latency_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)latency_ns;
     count->mutex_ns += job.mutex_ns;
     count->query_ns += job.done_ns - job.started_ns - job.mutex_ns;
@@ -320,6 +357,9 @@ static void evloop_ready(struct rl_run *run)
     state->count.begin_ns = rl_monotonic_ns();
     state->count.begin_cpu_ns = rl_process_cpu_ns();
     state->count.begin_loop_ns = loop_cpu_ns();
+    turn_end(state, true);
+    for (int i = 0; i < 2; i++)
+        state->turns.wall_ns[i] = state->turns.cpu_ns[i] = state->turns.queries[i] = 0;
     queries_issue(run);
 }
 
@@ -355,11 +395,21 @@ static void evloop_report(const struct rl_run *run, FILE *out)
     double wall_ns = (double)(rl_monotonic_ns() - count->begin_ns);
     double queries = count->queries ? (double)count->queries : 1.0;
     (void)fprintf(out, "LOOP queries=%" PRIu64 " elapsed_ns=%.0f elu=%.4f convert_ns=%.0f query_ns=%.0f queue_ns=%" PRIu32
-                  " mutex_ns=%.0f cpu_per_wall=%.4f loop_cpu_per_wall=%.4f\n", count->queries, wall_ns / queries,
+                  " mutex_ns=%.0f under_way=%.4f cpu_per_wall=%.4f loop_cpu_per_wall=%.4f\n", count->queries, wall_ns / queries,
                   1.0 - (double)count->idle_ns / wall_ns, (double)count->convert_ns / queries,
                   (double)count->query_ns / queries, latency_median(count), (double)count->mutex_ns / queries,
+                  count->convert_ns ? (double)count->under_way_ns / (double)count->convert_ns : 0.0,
                   (double)(rl_process_cpu_ns() - count->begin_cpu_ns) / wall_ns,
                   (double)(loop_cpu_ns() - count->begin_loop_ns) / wall_ns);
+    const struct turns *turns = &state->turns;
+    if (!turns->queries[0] || !turns->queries[1])
+        return;
+    (void)fprintf(out, "TURNS");
+    for (int i = 0; i < 2; i++)
+        (void)fprintf(out, " %s_elapsed_ns=%.0f %s_cpu_per_wall=%.4f", i ? "early" : "late",
+                      (double)turns->wall_ns[i] / (double)turns->queries[i], i ? "early" : "late",
+                      (double)turns->cpu_ns[i] / (double)turns->wall_ns[i]);
+    (void)fprintf(out, "\n");
 }
 
 static void evloop_close(struct rl_run *run)
