@@ -13,7 +13,7 @@ CALL, ROW = "per call (rowload)", "per row (rowload)"
 
 
 class Workloads(harness.Case):
-    def shares(self, *args, seconds=1.2, kernel=True):
+    def shares(self, *args, seconds=1, kernel=True):
         """The categories of a running workload, interrupts aside: on a busy machine they are nobody's cost."""
         target = self.start_rowload(*args)
         profile = self.profile(target.pid, "-F", 997, seconds=seconds, kernel=kernel)
@@ -92,7 +92,7 @@ class Workloads(harness.Case):
     @READY_FOR
     def test_names_cost_what_goes_when_they_go(self):
         ablated = run_ok("get", "--ablate", "names", "--secs", 1.5).words("ABLATE")["share"]
-        profile = self.shares("get", seconds=4, kernel=False)
+        profile = self.shares("get", seconds=3, kernel=False)
         sampled = profile.total("rw_intern_name") + profile.total("sqlite3_column_name")
         print(f"names: {ablated:.4f} by ablation, {sampled:.4f} in the profile of {profile.samples}")
         self.assertAlmostEqual(sampled, ablated, delta=0.03 + 2 * (sampled * (1 - sampled) / profile.samples) ** 0.5)

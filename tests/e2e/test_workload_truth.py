@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import sqlite3
-import statistics
 import struct
 import time
 
@@ -143,7 +142,7 @@ class Scan(harness.Case):
 
 @functools.lru_cache(maxsize=None)
 def checks(mode, threads=1, *args):
-    return run_ok("verchk", "--mode", mode, "--threads", threads, "--secs", 0.6, "--commit-hz", 50, *args).words("CHECKS")
+    return run_ok("verchk", "--mode", mode, "--threads", threads, "--secs", 0.4, "--commit-hz", 50, *args).words("CHECKS")
 
 
 class VersionChecks(harness.Case):
@@ -253,7 +252,7 @@ class ForeignCommits(harness.Case):
 
 class Locks(harness.Case):
     def lock(self, *args):
-        return run_ok("lockmix", "--secs", 1, *args).words("LOCK")
+        return run_ok("lockmix", "--secs", 0.8, *args).words("LOCK")
 
     def test_utilisation_is_what_theory_says(self):
         for threads, hold_ms, out_ms in ((1, 2, 2), (2, 2, 8), (4, 3, 1)):
@@ -289,18 +288,15 @@ class EventLoop(harness.Case):
         self.assertGreaterEqual(late["elapsed_ns"], 0.98 * (late["convert_ns"] + late["query_ns"]))
 
     def test_eager_uses_more_processors(self):
-        pairs = []
-        for seed in range(10):  # both ways in turns within one process, so that the machine is equally busy for both
-            if self.processors_to_spare() < 1.6:
-                continue
-            turns = run_ok("evloop", "--eager", "both", "--secs", 0.8, "--seed", seed).words("TURNS")
-            if self.processors_to_spare() >= 1.6:
-                pairs.append(turns["early_cpu_per_wall"] > turns["late_cpu_per_wall"])
-            if len(pairs) == 5:
-                break
-        if len(pairs) < 5:
-            self.skipTest("the machine is too busy to run two threads at once")
-        self.assertGreaterEqual(sum(pairs), 4)
+        spare = self.processors_to_spare()
+        held = 0
+        for seed in range(5):  # both ways in turns within one process, so that the machine is equally busy for both
+            turns = run_ok("evloop", "--eager", "both", "--secs", 0.6, "--seed", seed).words("TURNS")
+            held += turns["early_cpu_per_wall"] > turns["late_cpu_per_wall"]
+        spare = min(spare, self.processors_to_spare())
+        if held < 4 and spare < 1.6:
+            self.skipTest(f"the machine is too busy to run two threads at once: they got {spare:.2f} processors")
+        self.assertGreaterEqual(held, 4)
 
     def test_more_statements_than_threads_queue_up(self):
         few = run_ok("evloop", "--query", "spin", "--query-ns", 200000, "--convert-ns", 1000, "--pool", 2, "--statements", 1,
@@ -314,10 +310,10 @@ class EventLoop(harness.Case):
 class TwoShape(harness.Case):
     def test_two_limits_tell_the_costs_and_predict_a_third(self):
         times = {1: [], 10: [], 100: []}
-        for _ in range(3):
+        for _ in range(2):
             for limit, measured in times.items():
                 measured.append(run_ok("twoshape", "--limit", limit, "--secs", 0.3).words("RATE")["ns_per_call"])
-        t = {limit: statistics.median(measured) for limit, measured in times.items()}
+        t = {limit: min(measured) for limit, measured in times.items()}
         per_row = (t[100] - t[1]) / 99
         per_call = t[1] - per_row
         self.assertAlmostEqual(per_row / 500, 1.0, delta=0.1)
