@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -85,6 +86,7 @@ static void run_child(char **argv, int gate, int exec_error, int err_to)
     /* The gate was closed without a word: rowprof gave up. */
     if (go != 'g')
         _exit(127);
+    signal(SIGXFSZ, SIG_DFL); /* ignored by us alone */
     if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || (err_to >= 0 && (dup2(err_to, STDERR_FILENO) < 0 || dup2(err_to, STDOUT_FILENO) < 0))) {
         failed = errno;
     } else {
