@@ -83,4 +83,8 @@
 #define RP_STACK_FUNCTIONS_MAX (1u << 20)
 #define RP_COUNT_MAX ((uint64_t)1 << 36)
 
+/* What a target may say of itself in a recording: words of its READY line, and RATE lines (one a second for two hours; later ones are not kept). */
+#define RP_FACTS_MAX 64u
+#define RP_RATES_MAX 7200u
+
 #endif

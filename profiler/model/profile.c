@@ -41,6 +41,8 @@ void rp_profile_release(struct rp_profile *profile)
     rp_vec_release(&profile->processes);
     rp_vec_release(&profile->threads);
     rp_vec_release(&profile->counts);
+    rp_vec_release(&profile->facts);
+    rp_vec_release(&profile->rates);
     rp_index_release(&profile->location_index);
     rp_index_release(&profile->function_index);
     rp_index_release(&profile->node_index);

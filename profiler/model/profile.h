@@ -130,6 +130,19 @@ struct rp_run {
     uint64_t map_lines, map_rejected; /* JIT map lines taken and refused */
 };
 
+/* What the target said of itself: a word name=value of its READY line. */
+struct rp_fact {
+    uint32_t name, value; /* strings */
+};
+
+/* What the target counted: a RATE line that covers a time inside the recording. */
+struct rp_rate_line {
+    uint64_t end_ns;  /* since the start of sampling */
+    uint64_t wall_ns; /* it covers */
+    uint64_t calls, rows;
+    uint64_t cpu_ns;  /* of the process in that time */
+};
+
 struct rp_profile {
     struct rp_intern strings;
     RP_VEC(struct rp_profile_image) images;
@@ -141,6 +154,8 @@ struct rp_profile {
     RP_VEC(struct rp_profile_process) processes;
     RP_VEC(struct rp_profile_thread) threads;
     RP_VEC(struct rp_count) counts;
+    RP_VEC(struct rp_fact) facts;
+    RP_VEC(struct rp_rate_line) rates; /* oldest first */
     uint32_t nblocks;      /* used so far, at most RP_BLOCKS_MAX */
     uint64_t block_ns;     /* length of one block */
     struct rp_run run;

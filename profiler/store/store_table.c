@@ -100,6 +100,8 @@ ARRAY(nodes)
 ARRAY(processes)
 ARRAY(threads)
 ARRAY(counts)
+ARRAY(facts)
+ARRAY(rates)
 
 /* Adding a row to an array that has no index. */
 #define ADD(list)                                                                                                      \
@@ -118,6 +120,26 @@ ADD(aliases)
 ADD(lines)
 ADD(processes)
 ADD(threads)
+
+static enum rp_status add_facts(struct rp_profile *p, const void *row, struct rp_err *err)
+{
+    struct rp_fact *to = p->facts.n < RP_FACTS_MAX ? rp_vec_add(&p->facts) : NULL;
+
+    if (!to)
+        return p->facts.n < RP_FACTS_MAX ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, "there are more than can be recorded");
+    memcpy(to, row, sizeof *to);
+    return RP_OK;
+}
+
+static enum rp_status add_rates(struct rp_profile *p, const void *row, struct rp_err *err)
+{
+    struct rp_rate_line *to = p->rates.n < RP_RATES_MAX ? rp_vec_add(&p->rates) : NULL;
+
+    if (!to)
+        return p->rates.n < RP_RATES_MAX ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, "there are more than can be recorded");
+    memcpy(to, row, sizeof *to);
+    return RP_OK;
+}
 
 static enum rp_status added(uint32_t id, size_t before, struct rp_err *err)
 {
@@ -234,43 +256,50 @@ const struct rp_store_table rp_store_tables[] = {
       REF(rp_profile_image, name, RP_STORE_STRING), REF(rp_profile_image, build_id, RP_STORE_STRING),
       REF(rp_profile_image, dev, RP_STORE_ANY), REF(rp_profile_image, ino, RP_STORE_ANY),
       REF(rp_profile_image, note, RP_STORE_STRING), REF(rp_profile_image, remedy, RP_STORE_STRING)},
-     count_images, get_images, add_images},
-    {"aliases", RP_SCHEMA_ALIASES, "id", sizeof(uint32_t), {{"name", 0, 4, RP_STORE_STRING, 0}}, count_aliases, get_aliases, add_aliases},
+     count_images, get_images, add_images, false},
+    {"aliases", RP_SCHEMA_ALIASES, "id", sizeof(uint32_t), {{"name", 0, 4, RP_STORE_STRING, 0}}, count_aliases, get_aliases, add_aliases, false},
     {"functions", RP_SCHEMA_FUNCTIONS, "id", sizeof(struct rp_function),
      {REF(rp_function, name, RP_STORE_STRING), REF(rp_function, raw, RP_STORE_STRING),
       REF(rp_function, image, RP_STORE_IMAGE), REF(rp_function, module, RP_STORE_STRING),
       REF(rp_function, start, RP_STORE_ANY), REF(rp_function, file, RP_STORE_STRING), NUM(rp_function, first_alias, UINT32_MAX),
       NUM(rp_function, naliases, UINT32_MAX), NUM(rp_function, how, RP_NAME_MARK)},
-     count_functions, get_functions, add_functions},
+     count_functions, get_functions, add_functions, false},
     {"lines", RP_SCHEMA_LINES, "id", sizeof(struct rp_line),
      {REF(rp_line, function, RP_STORE_FUNCTION), REF(rp_line, file, RP_STORE_STRING), NUM(rp_line, line, UINT32_MAX)},
-     count_lines, get_lines, add_lines},
+     count_lines, get_lines, add_lines, false},
     {"locations", RP_SCHEMA_LOCATIONS, "id", sizeof(struct rp_location),
      {REF(rp_location, image, RP_STORE_IMAGE), NUM(rp_location, flags, LOCATION_FLAGS),
       REF(rp_location, addr, RP_STORE_ANY), NUM(rp_location, epoch, UINT32_MAX), NUM(rp_location, first_line, UINT32_MAX),
       NUM(rp_location, nlines, RP_LOCATION_LINES_MAX)},
-     count_locations, get_locations, add_locations},
+     count_locations, get_locations, add_locations, false},
     {"nodes", RP_SCHEMA_NODES, "id", sizeof(struct rp_node),
      {REF(rp_node, parent, RP_STORE_NODE), REF(rp_node, location, RP_STORE_LOCATION_OR_NULL)},
-     count_nodes, get_nodes, add_nodes},
+     count_nodes, get_nodes, add_nodes, false},
     {"processes", RP_SCHEMA_PROCESSES, "id", sizeof(struct rp_profile_process),
      {NUM(rp_profile_process, pid, UINT32_MAX), NUM(rp_profile_process, generation, UINT32_MAX),
       REF(rp_profile_process, command, RP_STORE_STRING), REF(rp_profile_process, comm, RP_STORE_STRING)},
-     count_processes, get_processes, add_processes},
+     count_processes, get_processes, add_processes, false},
     {"threads", RP_SCHEMA_THREADS, "id", sizeof(struct rp_profile_thread),
      {REF(rp_profile_thread, process, RP_STORE_PROCESS), NUM(rp_profile_thread, tid, UINT32_MAX),
       REF(rp_profile_thread, comm, RP_STORE_STRING), NUM(rp_profile_thread, wall_ns, INT64_MAX), NUM(rp_profile_thread, cpu_ns, INT64_MAX)},
-     count_threads, get_threads, add_threads},
+     count_threads, get_threads, add_threads, false},
     {"run", RP_SCHEMA_RUN, "id", sizeof(struct run_row),
      {RUN(started_unix_ns, RP_STORE_MAX, INT64_MAX), RUN(seconds_ns, RP_STORE_MAX, INT64_MAX), RUN(hz, RP_STORE_MAX, UINT32_MAX), RUN(source, RP_STORE_STRING, 0), RUN(host, RP_STORE_STRING, 0),
       RUN(kernel_visible, RP_STORE_MAX, UINT32_MAX), RUN(stack_bytes, RP_STORE_MAX, UINT32_MAX), RUN(stack_grown, RP_STORE_MAX, UINT32_MAX), RUN(lost, RP_STORE_MAX, INT64_MAX), RUN(throttled, RP_STORE_MAX, INT64_MAX), RUN(vanished, RP_STORE_MAX, INT64_MAX),
       RUN(threads_unsampled, RP_STORE_MAX, UINT32_MAX), RUN(note, RP_STORE_STRING, 0), RUN(map_lines, RP_STORE_MAX, INT64_MAX), RUN(map_rejected, RP_STORE_MAX, INT64_MAX),
       NUM(run_row, nblocks, RP_BLOCKS_MAX), NUM(run_row, block_ns, INT64_MAX / RP_BLOCKS_MAX)},
-     count_run, get_run, add_run},
+     count_run, get_run, add_run, false},
     {"counts", RP_SCHEMA_COUNTS, "rowid", sizeof(struct rp_count),
      {REF(rp_count, thread, RP_STORE_THREAD), REF(rp_count, node, RP_STORE_NODE), NUM(rp_count, tag, UINT32_MAX),
       NUM(rp_count, block, RP_BLOCKS_MAX - 1), NUM(rp_count, state, RP_STATE_BLOCKED),
       NUM(rp_count, n, RP_COUNT_MAX), NUM(rp_count, weight_ns, INT64_MAX)},
-     count_counts, get_counts, add_counts},
+     count_counts, get_counts, add_counts, false},
+    {"facts", RP_SCHEMA_FACTS, "id", sizeof(struct rp_fact), {REF(rp_fact, name, RP_STORE_STRING), REF(rp_fact, value, RP_STORE_STRING)},
+     count_facts, get_facts, add_facts, true},
+    {"rates", RP_SCHEMA_RATES, "id", sizeof(struct rp_rate_line),
+     {NUM(rp_rate_line, end_ns, INT64_MAX / RP_RATES_MAX), NUM(rp_rate_line, wall_ns, INT64_MAX / RP_RATES_MAX),
+      NUM(rp_rate_line, calls, INT64_MAX / RP_RATES_MAX), NUM(rp_rate_line, rows, INT64_MAX / RP_RATES_MAX),
+      NUM(rp_rate_line, cpu_ns, INT64_MAX / RP_RATES_MAX)},
+     count_rates, get_rates, add_rates, true},
     {.name = NULL},
 };

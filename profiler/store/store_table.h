@@ -3,6 +3,7 @@
 #ifndef RP_STORE_STORE_TABLE_H
 #define RP_STORE_STORE_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,7 @@ struct rp_store_table {
     void (*get)(const struct rp_profile *p, size_t i, void *row);
     /* Adds a row that was checked field by field. RP_FORMAT, with what is wrong in `err`, for what spans fields. */
     enum rp_status (*add)(struct rp_profile *p, const void *row, struct rp_err *err);
+    bool optional; /* a file without the table is one with an empty table */
 };
 
 /* All but `strings`, in the order of loading: ids are known before they are used, lines and aliases before those that point at them. Ends with a

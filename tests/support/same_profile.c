@@ -36,6 +36,8 @@ static bool same_lengths(const struct rp_profile *a, const struct rp_profile *b,
     SAME_LENGTH(processes)
     SAME_LENGTH(threads)
     SAME_LENGTH(counts)
+    SAME_LENGTH(facts)
+    SAME_LENGTH(rates)
     return true;
 }
 
@@ -71,6 +73,13 @@ static bool same_code(const struct rp_profile *a, const struct rp_profile *b, st
     SAME(lines, function)
     SAME(lines, file)
     SAME(lines, line)
+    SAME(facts, name)
+    SAME(facts, value)
+    SAME(rates, end_ns)
+    SAME(rates, wall_ns)
+    SAME(rates, calls)
+    SAME(rates, rows)
+    SAME(rates, cpu_ns)
     SAME(functions, name)
     SAME(functions, raw)
     SAME(functions, image)
