@@ -44,6 +44,8 @@ int rp_word_distance(const char *a, const char *b);
 
 enum rp_status rp_cmd_record(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_report(struct rp_args *args, struct rp_err *err);
+enum rp_status rp_cmd_diff(struct rp_args *args, struct rp_err *err);
+enum rp_status rp_cmd_shapes(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_rules_check(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_rules_explain(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err);

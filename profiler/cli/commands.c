@@ -30,6 +30,25 @@ const struct rp_command rp_commands[] = {
         .run = rp_cmd_report,
     },
     {
+        .name = "diff",
+        .usage = "A B [options]\n       rowprof diff A --pid PID [options]",
+        .summary = "set two profiles, or two sets of them, against each other, row by row",
+        .details = "A and B are profiles, or several as A1,A2,A3; from four a side on the run is the unit.\n"
+                   "\xe2\x96\xb2 grew, \xe2\x96\xbc fell, ~ inside noise, - fewer samples than --min-samples.\n"
+                   "Exit status 6 when --fail-above was exceeded.\n",
+        .groups = {&rp_options_diff, &rp_options_compare_watch, &rp_options_rules, &rp_options_compare_output, &rp_options_common},
+        .run = rp_cmd_diff,
+    },
+    {
+        .name = "shapes",
+        .usage = "A B [C ...] [options]",
+        .summary = "take the cost of a call apart into what is paid per call and what per row",
+        .details = "A, B, ... are profiles of the same call that returns different numbers of rows.\n"
+                   "Rows and calls come from the RATE lines kept with `record --ready`, or from options.\n",
+        .groups = {&rp_options_shapes, &rp_options_rules, &rp_options_compare_output, &rp_options_common},
+        .run = rp_cmd_shapes,
+    },
+    {
         .name = "rules check",
         .usage = "FILE|DIR ... [options]",
         .summary = "find errors in rule files, rules that can never win, and failing cases",

@@ -8,6 +8,7 @@
 
 #include "analyze/view.h"
 #include "base/vec.h"
+#include "cli/compare_settings.h"
 #include "report/report.h"
 
 struct rp_emit_ops;
@@ -31,6 +32,7 @@ struct rp_settings {
     enum rp_tree_wish tree;
     uint64_t min_samples;
     bool callers, by_self, total, full_stacks, no_kernel, uncategorized, blocked;
+    struct rp_compare_settings compare;
     /* rules */
     RP_VEC(const char *) rules;
     bool no_default_rules;
