@@ -10,7 +10,7 @@
 #include "report/utf8.h"
 
 static const double main_thread_worth = 0.05;
-enum { BUILDS_MAX = 4, ROWS_TOLD = 4 };
+enum { BUILDS_MAX = 4, ROWS_TOLD = 4, NAME_COLUMNS = 50 };
 
 void rp_compare_notes_release(struct rp_compare_notes *notes)
 {
@@ -156,7 +156,10 @@ static enum rp_status note_shares(struct rp_diff_report *r, struct rp_err *err)
         if (!row->share_only || n++ >= ROWS_TOLD)
             continue;
         rp_buf_puts(&names, n > 1 ? ", " : "");
-        rp_text_symbol(&names, rp_intern_text(&d->keys.text, d->keys.keys.at[row->key].name), 50, false);
+        if (d->options.by == RP_TALLY_FUNCTION)
+            rp_text_symbol(&names, rp_intern_text(&d->keys.text, d->keys.keys.at[row->key].name), NAME_COLUMNS, false);
+        else
+            rp_text_fit(&names, rp_intern_text(&d->keys.text, d->keys.keys.at[row->key].name), NAME_COLUMNS);
     }
     if (n)
         status = rp_compare_note(&r->notes, err, "share-only",

@@ -169,8 +169,9 @@ static void put_left_out(const struct rp_diff *d, size_t shown, struct rp_buf *o
             rp_buf_printf(out, "%s%.1f %%", s ? " and " : "", d->samples[s] ? 100 * (double)d->left_out_samples[s] / (double)d->samples[s] : 0);
         rp_buf_puts(out, " of all) and are not shown.\n");
     }
-    rp_buf_printf(out, "%s grew, %s fell, %s inside noise: Holm over the %zu rows with %d samples or more on both sides together, at %g.\n",
-                  signs[RP_VERDICT_GREW], signs[RP_VERDICT_FELL], signs[RP_VERDICT_NOISE], d->family, RP_DIFF_FAMILY_MIN, d->options.alpha);
+    rp_buf_printf(out, "%s grew, %s fell, %s inside noise: Holm over %zu row%s with %d samples or more on both sides together, at %g.\n",
+                  signs[RP_VERDICT_GREW], signs[RP_VERDICT_FELL], signs[RP_VERDICT_NOISE], d->family, d->family == 1 ? "" : "s", RP_DIFF_FAMILY_MIN,
+                  d->options.alpha);
 }
 
 static void put_tables(const struct rp_diff_report *r, const struct rp_compare_style *style, struct rp_buf *out)
