@@ -28,23 +28,29 @@ static double cpu_ns(const struct rp_view *view, bool all)
     return sum;
 }
 
-static double running_samples(const struct rp_profile *p)
+void rp_main_thread_samples(const struct rp_profile *p, uint64_t *of_main, uint64_t *all)
 {
-    double n = 0;
+    for (size_t i = 0; i < p->counts.n; i++) {
+        const struct rp_count *c = &p->counts.at[i];
+        const struct rp_profile_thread *t = &p->threads.at[c->thread];
 
-    for (size_t i = 0; i < p->counts.n; i++)
-        n += p->counts.at[i].state == RP_STATE_RUNNING ? (double)p->counts.at[i].n : 0;
-    return n;
+        if (c->state != RP_STATE_RUNNING)
+            continue;
+        *all += c->n;
+        *of_main += t->tid == p->processes.at[t->process].pid ? c->n : 0;
+    }
 }
 
 /* The view's part of the process's CPU time. */
 static double part_of_process(const struct rp_view *view)
 {
-    double all = cpu_ns(view, true), samples = running_samples(view->profile);
+    double all = cpu_ns(view, true);
+    uint64_t of_main = 0, samples = 0;
 
-    if (!(samples > (double)view->samples))
+    rp_main_thread_samples(view->profile, &of_main, &samples);
+    if (samples <= view->samples)
         return 1;
-    return all > 0 ? cpu_ns(view, false) / all : (double)view->samples / samples;
+    return all > 0 ? cpu_ns(view, false) / all : (double)view->samples / (double)samples;
 }
 
 static struct rp_cost of_lines(const struct rp_view *view)

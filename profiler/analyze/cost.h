@@ -24,6 +24,9 @@ struct rp_cost rp_cost_of(const struct rp_view *view, double calls_per_second, d
 /* Of several recordings of one thing taken together. Known only when all are. */
 struct rp_cost rp_cost_pool(const struct rp_cost *costs, size_t n);
 
+/* Running samples of a profile, and how many of them are of threads that are the first of their process. Both are added to what is there. */
+void rp_main_thread_samples(const struct rp_profile *profile, uint64_t *of_main, uint64_t *all);
+
 /* The target's word for `name` (READY line), NULL: none. */
 const char *rp_fact_find(const struct rp_profile *profile, const char *name);
 

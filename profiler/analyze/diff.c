@@ -27,22 +27,11 @@ struct work {
 
 static double main_thread_part(const struct rp_diff_side *side)
 {
-    double of_main = 0, all = 0;
+    uint64_t of_main = 0, all = 0;
 
-    for (size_t i = 0; i < side->n; i++) {
-        const struct rp_profile *p = rp_view_profile(side->views[i]);
-
-        for (size_t k = 0; k < p->counts.n; k++) {
-            const struct rp_count *c = &p->counts.at[k];
-            const struct rp_profile_thread *t = &p->threads.at[c->thread];
-
-            if (c->state != RP_STATE_RUNNING)
-                continue;
-            all += (double)c->n;
-            of_main += t->tid == p->processes.at[t->process].pid ? (double)c->n : 0;
-        }
-    }
-    return all > 0 ? of_main / all : NAN;
+    for (size_t i = 0; i < side->n; i++)
+        rp_main_thread_samples(rp_view_profile(side->views[i]), &of_main, &all);
+    return all ? (double)of_main / (double)all : NAN;
 }
 
 static enum rp_status make_side(struct work *w, size_t s)

@@ -85,6 +85,7 @@ static enum rp_status compare(struct comparison *x, struct rp_err *err)
     }
     x->report.diff = &x->diff;
     x->report.rules = x->rules;
+    x->report.one_thread = x->settings->thread != NULL;
     return rp_diff_make(sides, &options, &x->diff, err);
 }
 
@@ -118,7 +119,6 @@ enum rp_status rp_cmd_diff(struct rp_args *args, struct rp_err *err)
 {
     struct comparison x = {.args = args, .settings = &args->settings};
     size_t operand = 0;
-    /* With --b alone the operand is A; with --a alone it is B. */
     enum rp_status status = check_usage(args, err);
 
     if (!status)

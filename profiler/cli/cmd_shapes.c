@@ -94,6 +94,7 @@ static enum rp_status fill_shapes(struct taking_apart *x, struct rp_err *err)
                            c->unit != RP_UNIT_ROWS && cost.rows > 0 ? "--columns" : "--rows");
         x->shapes[i] = (struct rp_shape){l->view, n, calls};
         x->report.names[i] = l->path;
+        x->report.profiles[i] = &l->profile;
         low = fmin(low, n);
         high = fmax(high, n);
     }
@@ -124,6 +125,7 @@ static enum rp_status make_tables(struct taking_apart *x, struct rp_err *err)
             rp_shapes_sort_by_row(to);
     }
     x->report.by_row = c->sort_by_row;
+    x->report.one_thread = x->settings->thread != NULL;
     return status;
 }
 

@@ -119,7 +119,7 @@ static enum rp_status note_run(struct rp_diff_report *r, struct rp_err *err)
     if (status == RP_OK && r->first[0]->run.kernel_visible != r->first[1]->run.kernel_visible)
         status = rp_compare_note(&r->notes, err, "kernel", "Kernel time was sampled on side %s only; record both with the same permission.",
                                  r->first[0]->run.kernel_visible ? "A" : "B");
-    if (status == RP_OK && fabs(main_thread[0] - main_thread[1]) > main_thread_worth)
+    if (status == RP_OK && !r->one_thread && fabs(main_thread[0] - main_thread[1]) > main_thread_worth)
         status = rp_compare_note(&r->notes, err, "main-thread",
                                  "The main thread has %.1f %% of the samples of A and %.1f %% of those of B: the other threads did more or less beside it. "
                                  "Compare it alone with --thread.",
@@ -210,6 +210,28 @@ static size_t count_label(const struct rp_shapes *s, enum rp_shape_label label)
     return n;
 }
 
+/* Work that goes to other threads with one shape and not with the other looks like cost per row. */
+static enum rp_status note_threads(struct rp_shapes_report *r, struct rp_err *err)
+{
+    double low = 1, high = 0;
+
+    for (size_t i = 0; i < r->shapes[0]->n && !r->one_thread; i++) {
+        uint64_t of_main = 0, all = 0;
+        double part;
+
+        rp_main_thread_samples(r->profiles[i], &of_main, &all);
+        part = all ? (double)of_main / (double)all : 0;
+        low = fmin(low, part);
+        high = fmax(high, part);
+    }
+    if (!(high - low > main_thread_worth))
+        return RP_OK;
+    return rp_compare_note(&r->notes, err, "main-thread",
+                           "The main thread has from %.1f %% to %.1f %% of the samples: other threads take a part that changes with the shape. Look at it "
+                           "alone with --thread.",
+                           100 * low, 100 * high);
+}
+
 enum rp_status rp_shapes_notes(struct rp_shapes_report *r, struct rp_err *err)
 {
     const struct rp_shapes *s = r->shapes[0];
@@ -222,6 +244,8 @@ enum rp_status rp_shapes_notes(struct rp_shapes_report *r, struct rp_err *err)
         exact += !(s->cost[i].variance > 0);
     if (exact)
         status = rp_compare_note(&r->notes, err, "rate-exact", "Rate taken as exact: its variance is not known for %zu of %zu shapes.", exact, s->n);
+    if (status == RP_OK)
+        status = note_threads(r, err);
     if (status == RP_OK && broken)
         status = rp_compare_note(&r->notes, err, "model-broken",
                                  "Model broken: cost is not c + N r there, because c or r would be negative%s. %s",

@@ -32,6 +32,7 @@ struct rp_diff_report {
     const struct cat_rules *rules;
     const char *names[2]; /* what the sides are called: paths */
     const struct rp_profile *first[2]; /* the first profile of each side: run, clock, images */
+    bool one_thread;                   /* the views are of some threads only */
     struct rp_compare_notes notes;
 };
 
@@ -48,6 +49,8 @@ struct rp_shapes_report {
     enum rp_tally_by by[RP_SHAPES_TABLES_MAX];
     const struct cat_rules *rules;
     const char *names[RP_SHAPES_MAX];
+    const struct rp_profile *profiles[RP_SHAPES_MAX];
+    bool one_thread;  /* the views are of some threads only */
     const char *unit; /* "row", "column" or "value" */
     bool by_row;      /* tables are ordered by cost per unit */
     struct rp_compare_notes notes;
