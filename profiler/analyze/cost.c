@@ -92,7 +92,7 @@ struct rp_cost rp_cost_of(const struct rp_view *view, double calls_per_second, d
     if (calls_per_second > 0) {
         if (!(cpu > 0) && run->hz)
             cpu = (double)view->samples / run->hz * 1e9;
-        c = (struct rp_cost){.known = cpu > 0 && run->seconds_ns};
+        c = (struct rp_cost){.known = cpu > 0 && run->seconds_ns, .rows = of_lines(view).rows};
         if (c.known)
             c.ns = cpu / ((double)run->seconds_ns / 1e9) / calls_per_second;
     } else {

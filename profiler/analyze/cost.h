@@ -18,7 +18,7 @@ struct rp_cost {
     size_t lines;    /* RATE lines it comes from; 0: from calls per second */
 };
 
-/* `calls_per_second`, per second of wall time, and `rows` per call: 0 takes the RATE lines. */
+/* `calls_per_second`, per second of wall time, and `rows` per call: 0 takes what the RATE lines say. */
 struct rp_cost rp_cost_of(const struct rp_view *view, double calls_per_second, double rows);
 
 /* Of several recordings of one thing taken together. Known only when all are. */

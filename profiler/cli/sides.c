@@ -52,6 +52,9 @@ static enum rp_status load(struct rp_loads *loads, const char *path, size_t leng
     struct rp_loaded *l = NULL;
     enum rp_status status = new_load(loads, path, length, &l, err);
 
+    for (size_t i = 0; i + 1 < loads->n && !status; i++)
+        if (rp_same_file(loads->at[i]->path, l->path))
+            status = rp_fail(err, RP_USAGE, "%.300s was given twice: the same run is no second observation", l->path);
     if (!status)
         status = rp_store_load(&l->profile, l->path, err);
     if (status)

@@ -25,7 +25,7 @@ struct rp_loads {
     size_t n;
 };
 
-/* Loads one file, or each of a list parted by commas (a file whose name holds the comma comes first). RP_NOTHING: there is no sample in it. */
+/* RP_USAGE when a file is there already: one run is one observation. Loads one file, or each of a list parted by commas (a file whose name holds the comma comes first). RP_NOTHING: there is no sample in it. */
 enum rp_status rp_loads_add(struct rp_loads *loads, const char *word, const struct rp_settings *settings, const struct cat_rules *rules,
                             struct rp_err *err);
 /* Records the processes of settings->pids for settings->seconds. */

@@ -194,7 +194,7 @@ static void put_tables(const struct rp_diff_report *r, const struct rp_compare_s
     if (style->form == RP_FORM_MARKDOWN)
         rp_grid_markdown(&g, out);
     else
-        rp_grid_text(&g, style->width, d->options.by == RP_TALLY_FUNCTION, style->verbose, out);
+        rp_grid_text(&g, style->width, d->options.by == RP_TALLY_FUNCTION || d->options.by == RP_TALLY_PATH, style->verbose, out);
     rp_grid_release(&g);
     rp_buf_putc(out, '\n');
     put_left_out(d, shown, out);
@@ -248,8 +248,8 @@ static void json_change(struct rp_json *w, const char *key, const struct rp_chan
     rp_json_key_double(w, "difference", c->difference, digits);
     rp_json_key_double(w, "low", c->low, digits);
     rp_json_key_double(w, "high", c->high, digits);
-    rp_json_key_double(w, "p", c->p, 12);
-    rp_json_key_double(w, "holm", c->verdict ? c->holm : NAN, 12);
+    rp_json_key_general(w, "p", c->p, 9);
+    rp_json_key_general(w, "holm", c->verdict ? c->holm : NAN, 9);
     rp_json_key_string(w, "verdict", words[c->verdict]);
     rp_json_end(w);
 }

@@ -282,7 +282,7 @@ static void json_fit(struct rp_json *w, const struct rp_shape_fit *fit)
     rp_json_key_double(w, "per_call_error", fit->c_error > 0 ? fit->c_error : NAN, 4);
     rp_json_key_double(w, "per_row_ns", fit->r, 6);
     rp_json_key_double(w, "per_row_error", fit->r_error > 0 ? fit->r_error : NAN, 6);
-    rp_json_key_double(w, "misfit_p", fit->misfit, 9);
+    rp_json_key_general(w, "misfit_p", fit->misfit, 9);
     rp_json_key_string(w, "label", rp_shape_label_id(fit->label));
 }
 

@@ -81,9 +81,38 @@ static void put(struct rp_buf *out, const char *text, size_t columns, bool right
     rp_buf_fill(out, ' ', right || last ? 0 : fill);
 }
 
+/* As much of a path as there is room for, and at least its leaf. */
+static void put_path(struct rp_buf *out, const char *text, size_t room)
+{
+    static const char mark[] = RP_GRID_PATH "\xe2\x80\xa6";
+    struct rp_buf path = {0}, frame = {0}, name = {0};
+    const char *end;
+
+    for (bool first = true; text; first = false, text = end ? end + strlen(RP_GRID_PATH) : NULL) {
+        end = strstr(text, RP_GRID_PATH);
+        rp_buf_clear(&name);
+        rp_buf_clear(&frame);
+        rp_buf_append(&name, text, end ? (size_t)(end - text) : strlen(text));
+        rp_buf_puts(&frame, first ? "" : RP_GRID_PATH);
+        rp_text_symbol(&frame, rp_buf_text(&name), first ? room : 0, false);
+        if (!first && room && wide(rp_buf_text(&path)) + wide(rp_buf_text(&frame)) + (end ? wide(mark) : 0) > room) {
+            rp_buf_puts(&path, mark);
+            break;
+        }
+        rp_buf_puts(&path, rp_buf_text(&frame));
+    }
+    rp_buf_puts(out, rp_buf_text(&path));
+    out->failed |= path.failed || frame.failed || name.failed;
+    rp_buf_release(&path);
+    rp_buf_release(&frame);
+    rp_buf_release(&name);
+}
+
 static void put_last(struct rp_buf *out, const char *text, size_t room, bool symbols, bool verbose)
 {
-    if (symbols)
+    if (symbols && !verbose && strstr(text, RP_GRID_PATH))
+        put_path(out, text, room);
+    else if (symbols)
         rp_text_symbol(out, text, verbose ? 0 : room, verbose);
     else if (room && !verbose)
         rp_text_fit(out, text, room);

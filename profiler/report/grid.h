@@ -10,6 +10,7 @@
 #include "base/vec.h"
 
 enum { RP_GRID_COLUMNS_MAX = 64 };
+#define RP_GRID_PATH " < "
 
 /* Zero is ready; columns first, then cells, row by row. Want of memory is told by the `out` of the writer. */
 struct rp_grid {
@@ -29,7 +30,8 @@ void rp_grid_cell(struct rp_grid *grid, const char *format, ...) __attribute__((
 void rp_grid_name(struct rp_grid *grid, const char *name);
 void rp_grid_release(struct rp_grid *grid);
 
-/* Columns padded, two blanks between; the last one cut so that a line fits `width` (0: no limit). `symbols`: it holds function names. */
+/* Columns padded, two blanks between; the last one cut so that a line fits `width` (0: no limit). `symbols`: it holds function
+ * names, or paths of them (leaf first, parted by RP_GRID_PATH), which are cut at the root. */
 void rp_grid_text(const struct rp_grid *grid, size_t width, bool symbols, bool verbose, struct rp_buf *out);
 void rp_grid_markdown(const struct rp_grid *grid, struct rp_buf *out);
 /* RFC 4180, with a header row. */
