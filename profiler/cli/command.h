@@ -48,6 +48,7 @@ enum rp_status rp_cmd_diff(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_shapes(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_rules_check(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_rules_explain(struct rp_args *args, struct rp_err *err);
+enum rp_status rp_cmd_bench(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err);
 
 /* The help of one command, for -h. */

@@ -66,6 +66,18 @@ const struct rp_command rp_commands[] = {
         .run = rp_cmd_rules_explain,
     },
     {
+        .name = "bench",
+        .usage = "--old CMD --new CMD [--config 'NAME: ARGS' ...] [--suite FILE] [options]\n"
+                 "       rowprof bench --noise CMD [--config ...] [options]\n"
+                 "       rowprof bench --read FILE.csv [options]",
+        .summary = "compare two programs, against the noise that one of them makes by itself",
+        .details = "Three copies are run in turn: old, old once more, and new. A configuration is\n"
+                   "convicted when the difference is significant among all of them and larger than\n"
+                   "that of old and its copy.\n",
+        .groups = {&rp_options_race, &rp_options_verdict, &rp_options_bench_output, &rp_options_common},
+        .run = rp_cmd_bench,
+    },
+    {
         .name = "help",
         .usage = "[COMMAND | exit-status]",
         .summary = "show help on a command, or what the exit status means",

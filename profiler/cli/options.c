@@ -16,6 +16,7 @@ enum { HZ_MAX = 100000, WIDTH_MIN = 40, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFA
 void rp_settings_init(struct rp_settings *s)
 {
     *s = (struct rp_settings){.seconds = 10, .hz = DEFAULT_HZ, .min_samples = DEFAULT_MIN_SAMPLES, .format = &rp_emit_text};
+    rp_bench_settings_init(&s->bench);
 }
 
 void rp_settings_release(struct rp_settings *s)
@@ -23,6 +24,7 @@ void rp_settings_release(struct rp_settings *s)
     rp_vec_release(&s->pids);
     rp_vec_release(&s->rules);
     rp_compare_settings_release(&s->compare);
+    rp_bench_settings_release(&s->bench);
 }
 
 static enum rp_status add_pid(struct rp_settings *s, uint64_t pid, struct rp_err *err)
