@@ -45,20 +45,20 @@ struct rp_saving_fit rp_saving_fit(const struct rp_saving *savings, size_t n)
     fit.r = (w * wxy - wx * wy) / determinant;
     fit.c_error = sqrt(wxx / determinant);
     fit.r_error = sqrt(w / determinant);
-    fit.x2 = rp_saving_check(savings, n, fit.c, fit.r).x2;
+    fit.x2 = rp_saving_check(savings, n, &(struct rp_saving_prediction){fit.c, 0, fit.r, 0}).x2;
     fit.df = (double)n - 2;
     fit.p = n > 2 ? rp_chi2_tail(fit.x2, fit.df) : NAN;
     return fit;
 }
 
-struct rp_chi2 rp_saving_check(const struct rp_saving *savings, size_t n, double c, double r)
+struct rp_chi2 rp_saving_check(const struct rp_saving *savings, size_t n, const struct rp_saving_prediction *p)
 {
     struct rp_chi2 check = {.df = (double)n, .p = NAN};
 
     for (size_t i = 0; i < n; i++) {
-        double off = (savings[i].saved - c - r * savings[i].x) / savings[i].error;
+        double off = savings[i].saved - p->c - p->r * savings[i].x, at = p->r_error * savings[i].x;
 
-        check.x2 += off * off;
+        check.x2 += off * off / (savings[i].error * savings[i].error + p->c_error * p->c_error + at * at);
     }
     if (n)
         check.p = rp_chi2_tail(check.x2, check.df);

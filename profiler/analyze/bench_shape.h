@@ -21,8 +21,12 @@ struct rp_saving_fit {
 };
 struct rp_saving_fit rp_saving_fit(const struct rp_saving *savings, size_t n);
 
-/* Against a prediction c + r x that was not taken from these figures: x2 = sum ((saved - predicted) / error)², df = n. */
-struct rp_chi2 rp_saving_check(const struct rp_saving *savings, size_t n, double c, double r);
+/* Against a prediction c + r x that was not taken from these figures: x2 = sum ((saved - predicted) / error)², df = n, where error² has the saving's own and
+ * that of the prediction, c_error² + (r_error x)², which errs on the side of fitting (errors of c and r partly cancel). */
+struct rp_saving_prediction {
+    double c, c_error, r, r_error;
+};
+struct rp_chi2 rp_saving_check(const struct rp_saving *savings, size_t n, const struct rp_saving_prediction *prediction);
 
 /* Improvement at few rows against that at many: the difference of mean log ratios of two groups of rows, Welch over configurations. */
 struct rp_t_test rp_saving_contrast(const struct rp_bench_verdicts *verdicts, const bool *many, const bool *few);

@@ -49,6 +49,56 @@ static enum rp_status check_use(const struct rp_args *args, struct rp_err *err)
     return RP_OK;
 }
 
+static bool is_wanted(const struct rp_bench_settings *b, const char *name)
+{
+    return (!b->filter || strstr(name, b->filter)) && !(b->exclude && strstr(name, b->exclude));
+}
+
+static enum rp_status none_left(struct rp_err *err)
+{
+    return rp_fail(err, RP_USAGE, "--filter and --exclude leave no configuration");
+}
+
+/* Runs of the configurations that are wanted. */
+static enum rp_status read_runs(struct job *job, struct rp_err *err)
+{
+    const struct rp_bench_settings *b = &job->settings->bench;
+    struct rp_bench all = {0};
+    enum rp_status status = rp_runs_read(&all, b->read, err);
+
+    for (size_t i = 0; !status && i < all.runs.n; i++) {
+        struct rp_bench_run run = all.runs.at[i];
+        const struct rp_bench_config *config = &all.configs.at[run.config];
+
+        if (!is_wanted(b, config->name))
+            continue;
+        status = rp_bench_config(&job->bench, config->name, strlen(config->name), &run.config, err);
+        if (!status)
+            job->bench.configs.at[run.config].rows = config->rows;
+        if (!status)
+            status = rp_bench_add(&job->bench, &run, err);
+    }
+    if (!status && !job->bench.runs.n)
+        status = none_left(err);
+    rp_bench_release(&all);
+    return status;
+}
+
+static enum rp_status drop_unwanted(struct job *job, struct rp_err *err)
+{
+    struct rp_suite *suite = &job->suite;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < suite->configs.n; i++) {
+        if (is_wanted(&job->settings->bench, suite->configs.at[i].name))
+            suite->configs.at[kept++] = suite->configs.at[i];
+        else
+            rp_words_release(&suite->configs.at[i].words);
+    }
+    suite->configs.n = kept;
+    return kept ? RP_OK : none_left(err);
+}
+
 static enum rp_status read_suite(struct job *job, struct rp_err *err)
 {
     const struct rp_bench_settings *b = &job->settings->bench;
@@ -60,7 +110,7 @@ static enum rp_status read_suite(struct job *job, struct rp_err *err)
         status = rp_suite_add(&job->suite, b->configs.at[i], strlen(b->configs.at[i]), "--config", err);
     if (!status && !job->suite.configs.n)
         status = rp_suite_add(&job->suite, "all", 3, "--config", err);
-    return status;
+    return status ? status : drop_unwanted(job, err);
 }
 
 static enum rp_status open_csv(struct job *job, struct rp_err *err)
@@ -246,7 +296,7 @@ enum rp_status rp_cmd_bench(struct rp_args *args, struct rp_err *err)
     enum rp_status status = check_use(args, err);
 
     if (!status && args->settings.bench.read) {
-        status = rp_runs_read(&job.bench, args->settings.bench.read, err);
+        status = read_runs(&job, err);
         if (!status)
             status = show(&job, args, NULL, err);
     } else if (!status) {

@@ -74,7 +74,8 @@ const struct rp_command rp_commands[] = {
         .details = "Three copies are run in turn: old, old once more, and new. A configuration is\n"
                    "convicted when the difference is significant among all of them and larger than\n"
                    "that of old and its copy.\n",
-        .groups = {&rp_options_race, &rp_options_verdict, &rp_options_bench_output, &rp_options_common},
+        .groups = {&rp_options_race, &rp_options_verdict, &rp_options_shape_check, &rp_options_rules, &rp_options_bench_output,
+                   &rp_options_common},
         .run = rp_cmd_bench,
     },
     {

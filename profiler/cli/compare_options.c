@@ -216,5 +216,13 @@ static const struct rp_option shapes_options[] = {
     {0},
 };
 
+static const struct rp_option shape_check_options[] = {
+    {"rows", 0, "N,N", "rows per call of each profile; otherwise from RATE lines", set_rows},
+    {"calls-per-second", 0, "R,R", "calls per second of wall time of each profile; otherwise from RATE lines", set_calls_per_second},
+    {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", set_thread},
+    {0},
+};
+
+const struct rp_option_group rp_options_shape_check = {"Profiles of --shape-check", shape_check_options};
 const struct rp_option_group rp_options_diff = {"Comparing", diff_options};
 const struct rp_option_group rp_options_shapes = {"Taking apart", shapes_options};

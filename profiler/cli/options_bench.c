@@ -48,6 +48,8 @@ WORD(new, "--new", "a command, quoted as one word")
 WORD(noise, "--noise", "a command, quoted as one word")
 WORD(read, "--read", "the path of a CSV file of runs")
 WORD(csv, "--csv", "the path of the CSV file to write")
+WORD(filter, "--filter", "a part of the names of configurations")
+WORD(exclude, "--exclude", "a part of the names of configurations")
 WORD(snapshot, "--snapshot", "the path of a folder")
 WORD(shape_check, "--shape-check", "the path of a profile, and further ones behind the options")
 SWITCH(fdr, bench.fdr)
@@ -154,6 +156,8 @@ static const struct rp_option race_options[] = {
     {"noise", 0, "CMD", "instead of both: three copies of one program, to see that nothing is convicted", set_noise},
     {"config", 0, "'NAME: ARGS'", "a configuration: words behind the command; may be given several times", set_config},
     {"suite", 0, "FILE", "configurations from a file; may be given several times", set_suite},
+    {"filter", 0, "TEXT", "only configurations whose names hold this, also of --read", set_filter},
+    {"exclude", 0, "TEXT", "no configurations whose names hold this", set_exclude},
     {"runs", 'n', "N", "rounds: processes per arm and configuration (default 10)", set_runs},
     {"repeats", 0, "N", "how often a contended run is repeated (default 3)", set_repeats},
     {"calls", 0, "N", "calls that one run makes, for commands that print no RATE line", set_calls},

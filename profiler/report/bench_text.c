@@ -32,7 +32,7 @@ enum { COLUMNS = 9, CONFIG = 8 };
 
 static const char *const heads[COLUMNS] = {"improvement", "95 %", "p", "Holm", "floor", "old", "new", "verdict", "config"};
 /* Further columns with --verbose, in the order of cells. */
-enum { MORE = 4 };
+enum { MORE = 4, SUSPECTS_SHOWN = 5 };
 static const char *const more_heads[MORE] = {"(*)", "(**)", "(***)", "detectable"};
 
 /* Three digits: 26.7k, 1.73M, 975. */
@@ -239,7 +239,7 @@ static void put_shape(const struct rp_bench_shape_note *s, const char *before, s
     if (!isnan(s->contrast_p))
         rp_buf_printf(out, "%sat %g row%s %+.2f points more than at %g, p %.3g\n", before, s->few, s->few <= 1 ? "" : "s", 100 * s->contrast, s->many,
                       s->contrast_p);
-    for (size_t i = 0; i < s->nsuspects; i++)
+    for (size_t i = 0; i < s->nsuspects && i < SUSPECTS_SHOWN; i++)
         rp_buf_printf(out, "%s%s would save %.1f ns per call and %.2f per row: %s (chi-square %.1f, df %.0f, p %.3g)\n", before, s->suspects[i].name,
                       s->suspects[i].c, s->suspects[i].r, s->suspects[i].p < 0.05 ? "does not fit" : "fits", s->suspects[i].x2, s->suspects[i].df,
                       s->suspects[i].p);

@@ -240,6 +240,7 @@ static void test_shape_of_the_saving(void **state)
 static void test_weighted_line(void **state)
 {
     static const struct rp_saving s[] = {{0, 1, 1}, {1, 2, 1}, {2, 4, 2}}, same[] = {{1, 5, 1}, {1, 6, 1}};
+    const struct rp_saving_prediction guess = {0, 0, 2, 0};
     struct rp_saving_fit fit = rp_saving_fit(s, 3);
 
     (void)state;
@@ -251,8 +252,8 @@ static void test_weighted_line(void **state)
     near(fit.x2, 1.0 / 81 + 4.0 / 81 + 4.0 / 81, 1e-12);
     assert_true(isnan(rp_saving_fit(same, 2).c));
     assert_true(isnan(rp_saving_fit(s, 1).c));
-    near(rp_saving_check(s, 3, 0, 2).x2, 1, 1e-12);
-    near(rp_saving_check(s, 3, 0, 2).p, 0.801252, 1e-6); /* pchisq(1, 3, lower = FALSE) */
+    near(rp_saving_check(s, 3, &guess).x2, 1, 1e-12);
+    near(rp_saving_check(s, 3, &guess).p, 0.801252, 1e-6); /* pchisq(1, 3, lower = FALSE) */
 }
 
 /* ---- simulation ---- */
