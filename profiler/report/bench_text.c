@@ -217,7 +217,7 @@ static void put_geomean(const struct rp_bench_verdicts *v, const char *before, s
 static void put_floor(const struct rp_bench_verdicts *v, const char *before, struct rp_buf *out)
 {
     if (isnan(v->floor_max)) {
-        rp_buf_printf(out, "%snoise floor: not measured, there is no second old arm (old2); without it nothing is convicted\n", before);
+        rp_buf_printf(out, "%snoise floor: not known, it takes two runs or more of old and of its copy (old2); without it nothing is convicted\n", before);
         return;
     }
     rp_buf_printf(out, "%snoise floor: %.2f %% at most, 90 %% of configs below %.2f %%\n", before, 100 * v->floor_max, 100 * v->floor_90);
