@@ -13,13 +13,13 @@
 #include "base/parse.h"
 
 enum type { DOUBLE, U64, U32, BOOL };
-enum { COLUMNS_MAX = 64, ROUND_MAX = 100000000 };
+enum { COLUMNS_MAX = 64, ROUND_MAX = 100000000, EXACT = -1 };
 
 struct number {
     const char *name, *other; /* as we write it; as others do, or NULL */
     enum type type;
     size_t at; /* in struct rp_bench_run */
-    int digits; /* DOUBLE: behind the point */
+    int digits; /* DOUBLE: behind the point; EXACT: so many that the verdicts are the same when they are read back */
 };
 
 #define FIELD(name, other, type, field, digits) {name, other, type, offsetof(struct rp_bench_run, field), digits}
@@ -37,9 +37,9 @@ static const struct number numbers[] = {
     FIELD("whole_cpu_secs", NULL, DOUBLE, whole_cpu_secs, 6),
     FIELD("nvcsw", NULL, U64, voluntary, 0),
     FIELD("nivcsw", NULL, U64, involuntary, 0),
-    FIELD("rate", NULL, DOUBLE, rate[RP_RATE_WALL], 4),
-    FIELD("process_rate", NULL, DOUBLE, rate[RP_RATE_PROCESS], 4),
-    FIELD("thread_rate", "cpurate", DOUBLE, rate[RP_RATE_THREAD], 4),
+    FIELD("rate", NULL, DOUBLE, rate[RP_RATE_WALL], EXACT),
+    FIELD("process_rate", NULL, DOUBLE, rate[RP_RATE_PROCESS], EXACT),
+    FIELD("thread_rate", "cpurate", DOUBLE, rate[RP_RATE_THREAD], EXACT),
 };
 
 enum { NUMBERS = sizeof numbers / sizeof *numbers, ROUND = 0, CONTENDED = 2 };
@@ -319,7 +319,7 @@ static void put_number(const struct number *number, const struct rp_bench_run *r
     if (number->type == DOUBLE) {
         memcpy(&value, at, sizeof value);
         if (!isnan(value) && value > 0)
-            rp_buf_printf(out, "%.*f", number->digits, value);
+            rp_buf_printf(out, number->digits == EXACT ? "%.*g" : "%.*f", number->digits == EXACT ? 15 : number->digits, value);
     } else if (number->type == U64) {
         memcpy(&whole, at, sizeof whole);
         rp_buf_printf(out, "%" PRIu64, whole);
