@@ -154,7 +154,7 @@ static const struct rp_option race_options[] = {
     {"old", 0, "CMD", "the baseline: a command as one word, split as a shell would, but without one", set_old},
     {"new", 0, "CMD", "what is compared with it", set_new},
     {"noise", 0, "CMD", "instead of both: three copies of one program, to see that nothing is convicted", set_noise},
-    {"config", 0, "'NAME: ARGS'", "a configuration: words behind the command; may be given several times", set_config},
+    {"config", 0, "CONFIG", "a configuration, as one word: 'NAME: ARGS', where ARGS stand behind the command; may be given several times", set_config},
     {"suite", 0, "FILE", "configurations from a file; may be given several times", set_suite},
     {"filter", 0, "TEXT", "only configurations whose names hold this, also of --read", set_filter},
     {"exclude", 0, "TEXT", "no configurations whose names hold this", set_exclude},
