@@ -149,6 +149,22 @@ static void test_labels(void **state)
     }
 }
 
+/* Not seen in 9 996 samples: two are added on each side, so the share may still be 2/10 000. Seen in half, with a rate known to 1 %: p (1-p)/n and p^2 var(T). */
+static void test_parts_by_hand(void **state)
+{
+    struct rp_tally_row none = {0, 1, false}, half = {4998, 1, false}, phases = {4000, 4, false};
+    struct rp_cost exact = {.known = true, .ns = 1000}, rate = {.known = true, .ns = 1000, .variance = 100};
+    struct rp_part part = rp_part_of(&none, 9996, &exact);
+
+    (void)state;
+    assert_true(part.ns == 0 && fabs(part.variance - 1e6 * 2e-4 * (1 - 2e-4) / 1e4) < 1e-12);
+    part = rp_part_of(&half, 9996, &rate);
+    assert_true(part.ns == 500 && fabs(part.variance - (1e6 * 0.25 / 1e4 + 0.25 * 100)) < 1e-9);
+    /* A design effect of 4 leaves a quarter of the samples. */
+    part = rp_part_of(&phases, 8000, &exact);
+    assert_true(fabs(part.variance - 1e6 * 0.25 / 2004) < 1e-9);
+}
+
 /* By hand: T(1) = 1164, T(100) = 76899, V = 4 and 900. r = 75735/99 = 765, c = 399; Var r = 904/9801; Var c = (10000 x 4 + 1 x 900)/9801. */
 static void test_two_shapes_by_hand(void **state)
 {
@@ -222,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_differences_of_shares),
         cmocka_unit_test(test_costs_per_call_and_per_row),
         cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_parts_by_hand),
         cmocka_unit_test(test_two_shapes_by_hand),
         cmocka_unit_test(test_three_shapes_by_hand),
         cmocka_unit_test(test_three_shapes_of_a_true_line),

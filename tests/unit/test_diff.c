@@ -306,6 +306,34 @@ static void test_runs_are_the_unit(void **state)
         fake_view_release(&runs[i]);
 }
 
+/* Runs of a side that differ more than their samples can: 400, 500 and 600 of 1 000 are no measurement of 500. p = 1/2, scatter (10000 + 0 + 10000) / 750 x 3/2
+ * = 40 times that of samples. */
+static void test_scatter_of_runs_counts(void **state)
+{
+    struct fake_view runs[6];
+    const struct rp_view *views[6];
+    struct rp_diff_options options = {.by = RP_TALLY_FUNCTION, .min_samples = 5, .alpha = 0.05};
+    struct rp_diff_side sides[2] = {{views, 3, 0, 0}, {views + 3, 3, 0, 0}};
+    static const unsigned f[] = {400, 500, 600, 600, 600, 600};
+    struct rp_err err;
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        char text[64];
+
+        snprintf(text, sizeof text, "f;main %u\ng;main %u\n", f[i], 1000 - f[i]);
+        fake_view(&runs[i], text, rules, NULL);
+        views[i] = runs[i].view;
+    }
+    assert_int_equal(rp_diff_make(sides, &options, &diff, &err), RP_OK);
+    close_to(row("f")->share.difference, 0.1);
+    close_to(row("f")->share.p, rp_normal_two_sided(0.1 / sqrt(0.55 * 0.45 * (40 / 3000.0 + 1 / 3000.0))));
+    assert_int_equal(row("f")->share.verdict, RP_VERDICT_NOISE);
+    rp_diff_release(&diff);
+    for (size_t i = 0; i < 6; i++)
+        fake_view_release(&runs[i]);
+}
+
 static bool has_note(const struct rp_diff_report *r, const char *id)
 {
     for (size_t i = 0; i < r->notes.notes.n; i++)
@@ -386,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_paths_and_threads),
         cmocka_unit_test(test_totals),
         cmocka_unit_test(test_runs_are_the_unit),
+        cmocka_unit_test(test_scatter_of_runs_counts),
         cmocka_unit_test(test_warnings),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
