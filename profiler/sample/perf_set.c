@@ -20,7 +20,7 @@
 
 enum {
     FILES_RESERVED = 256,              /* images, debug files, our own */
-    RING_BYTES = 8 << 20,              /* 500 ms of 16 KiB copies at 997 Hz */
+    RING_BYTES = 16 << 20,             /* 500 ms of 32 KiB copies at 997 Hz */
     RING_BYTES_MIN = 64 << 10,
     RINGS_BYTES_MAX = 128 << 20,       /* all CPUs together */
     LIST_ROUNDS_MAX = 8,
