@@ -194,6 +194,8 @@ static enum rp_status take_field(struct reader *r, unsigned holds, struct rp_ben
     if (holds >= BINARY && holds < UNKNOWN) {
         rp_buf_clear(&r->parts[holds]);
         rp_buf_puts(&r->parts[holds], text);
+        if (r->parts[holds].failed)
+            return rp_fail_nomem(err);
     }
     return RP_OK;
 }

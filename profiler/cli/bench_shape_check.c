@@ -80,16 +80,19 @@ static int by_misfit(const void *a, const void *b)
     return x->x2 < y->x2 ? -1 : x->x2 > y->x2;
 }
 
-static enum rp_status add_suspects(const struct rp_shapes *shapes, const struct cat_rules *rules, const struct rp_saving *savings,
-                                   struct rp_shape_check *check, struct rp_err *err)
+static enum rp_status add_suspects(const struct rp_shapes *shapes, const struct rp_saving *savings, struct rp_shape_check *check, struct rp_err *err)
 {
     for (size_t i = 0; i < shapes->rows.n; i++) {
         const struct rp_shape_fit *fit = &shapes->rows.at[i].fit;
-        const char *name = cat_rules_category(rules, shapes->rows.at[i].key)->name;
+        const char *name = rp_intern_text(&shapes->keys.text, shapes->keys.keys.at[shapes->rows.at[i].key].name);
         struct rp_saving_prediction prediction = {fit->c, fit->c_error, fit->r, fit->r_error};
         struct rp_chi2 misfit = rp_saving_check(savings, check->note.configs, &prediction);
-        struct rp_bench_suspect *added = rp_vec_add(&check->suspects);
+        struct rp_bench_suspect *added;
 
+        /* What is known to cost nothing, or not known at all, would fit any small saving. */
+        if (fit->label == RP_SHAPE_SMALL || fit->label == RP_SHAPE_BROKEN)
+            continue;
+        added = rp_vec_add(&check->suspects);
         if (!added)
             return rp_fail_nomem(err);
         *added = (struct rp_bench_suspect){.name = rp_arena_strndup(&check->arena, name, strlen(name)),
@@ -125,7 +128,7 @@ static enum rp_status ask_profiles(const struct rp_args *args, const struct rp_s
     if (!status)
         status = rp_shapes_make(shapes, loads.n, RP_TALLY_CATEGORY, MIN_SAMPLES, &made, err);
     if (!status)
-        status = add_suspects(&made, rules, savings, check, err);
+        status = add_suspects(&made, savings, check, err);
     rp_shapes_release(&made);
     rp_loads_release(&loads);
     cat_rules_free(rules);
@@ -160,6 +163,7 @@ enum rp_status rp_shape_check(const struct rp_args *args, const struct rp_bench 
     fit = rp_saving_fit(savings, note->configs);
     note_fit(&fit, note);
     contrast(bench, verdicts, groups, note);
+    note->nothing_p = rp_saving_check(savings, note->configs, &(struct rp_saving_prediction){0, 0, 0, 0}).p;
     status = ask_profiles(args, savings, check, err);
     note->suspects = check->suspects.at;
     note->nsuspects = check->suspects.n;

@@ -24,6 +24,7 @@ struct rp_bench_shape_note {
     double c, c_error, r, r_error, x2, df, p;
     double contrast, contrast_p; /* mean log ratio at the fewest rows minus that at the most */
     double few, many;            /* these numbers of rows */
+    double nothing_p;            /* that nothing was saved anywhere: suspects mean little unless this is small */
     const struct rp_bench_suspect *suspects;
     size_t nsuspects;
 };

@@ -239,6 +239,10 @@ static void put_shape(const struct rp_bench_shape_note *s, const char *before, s
     if (!isnan(s->contrast_p))
         rp_buf_printf(out, "%sat %g row%s %+.2f points more than at %g, p %.3g\n", before, s->few, s->few <= 1 ? "" : "s", 100 * s->contrast, s->many,
                       s->contrast_p);
+    if (!(s->nothing_p < 0.05)) {
+        rp_buf_printf(out, "%sthe saving cannot be told from none (p %.3g), so it speaks for no category\n", before, s->nothing_p);
+        return;
+    }
     for (size_t i = 0; i < s->nsuspects && i < SUSPECTS_SHOWN; i++)
         rp_buf_printf(out, "%s%s would save %.1f ns per call and %.2f per row: %s (chi-square %.1f, df %.0f, p %.3g)\n", before, s->suspects[i].name,
                       s->suspects[i].c, s->suspects[i].r, s->suspects[i].p < 0.05 ? "does not fit" : "fits", s->suspects[i].x2, s->suspects[i].df,

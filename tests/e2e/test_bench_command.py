@@ -7,6 +7,7 @@ The trap is timing: none of the programs measures anything; a test that did woul
 import csv
 import json
 import os
+import pathlib
 import signal
 import stat
 import subprocess
@@ -23,6 +24,14 @@ base={base}
 case "$*" in *slow*) base={slow} ;; esac
 echo "RATE calls=$((base + count * 7919 % 23)) rows=$((base * 2)) secs=1.0 cpu_secs={cpu} nvcsw=1 nivcsw=2 span=run"
 """
+
+
+def state_of(pid):
+    """The state letter of a process, None when it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return None
 
 
 class Bench(harness.Case):
@@ -186,7 +195,7 @@ class Circumstances(Bench):
         with open(self.count, encoding="utf-8") as file:
             pid = int(file.read())
         for _ in range(100):
-            if not os.path.exists(f"/proc/{pid}") or b"Z" in open(f"/proc/{pid}/stat", "rb").read().rpartition(b")")[2].split()[0]:
+            if state_of(pid) in (None, "Z"):
                 return
             time.sleep(0.1)
         self.fail("the sleep goes on")
@@ -230,7 +239,7 @@ class Circumstances(Bench):
         process = harness.rowprof_start("bench", "--old", self.script("old", slow.format(1)), "--new", self.script("new", slow.format(2)),
                                         "-n", "10000", "--csv", kept, "--format", "json")
         for _ in range(600):
-            if os.path.exists(kept) and open(kept, encoding="utf-8").read().count("\n") > 7:
+            if os.path.exists(kept) and pathlib.Path(kept).read_text(encoding="utf-8").count("\n") > 7:
                 break
             time.sleep(0.1)
         process.send_signal(signal.SIGTERM)

@@ -380,6 +380,36 @@ static void test_programs_that_are_one(void **state)
     rp_arena_release(&arena);
 }
 
+/* Every allocation fails once, in everything that is read. */
+static void test_no_memory(void **state)
+{
+    static const char csv[] = "binary,config,rate\nold,\"a\",1\nnew,a,2\nold,b,3\n";
+    enum rp_status csv_status = RP_NOMEM, suite_status = RP_NOMEM, find_status = RP_NOMEM;
+
+    (void)state;
+    for (uint64_t n = 1; csv_status || suite_status || find_status; n++) {
+        struct rp_arena arena = {0};
+        struct rp_bench bench = {0};
+        struct rp_suite suite = {0};
+        struct rp_program program;
+        struct rp_err err;
+
+        rp_alloc_fail_at(n);
+        csv_status = rp_runs_parse(&bench, "f.csv", csv, strlen(csv), &err);
+        rp_alloc_fail_at(n);
+        suite_status = rp_suite_parse(&suite, "s", "/h", suite_text, strlen(suite_text), &err);
+        rp_alloc_fail_at(n);
+        find_status = rp_program_find("sh", &arena, &program, &err);
+        rp_alloc_fail_at(0);
+        assert_true(csv_status == RP_OK || csv_status == RP_NOMEM);
+        assert_true(suite_status == RP_OK || suite_status == RP_NOMEM);
+        assert_true(n < 10000);
+        rp_bench_release(&bench);
+        rp_suite_release(&suite);
+        rp_arena_release(&arena);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -395,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_copies_have_paths_of_one_length),
         cmocka_unit_test(test_programs_that_are_one),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
