@@ -376,6 +376,7 @@ enum rp_status rp_fold_event(void *context, const struct rp_event *event, struct
         on_exit(fold, process, event);
         return RP_OK;
     case RP_EVENT_SWITCH:
+    case RP_EVENT_PEEK:
         return RP_OK;
     }
     return RP_OK;
