@@ -93,6 +93,10 @@ struct rp_sampler_stats {
     uint32_t threads_unsampled; /* threads left out for want of descriptors */
     bool system_wide;          /* per-CPU events filtered by process */
     uint32_t ring_pages;       /* data pages per CPU in use */
+    uint32_t waits;            /* what it hands over of waiting, as rp_run.waits: 0 nothing; 1 every switch, so that fold/ looks at open waits through
+                                * procfs itself; 2 what it saw: it makes SWITCH and PEEK events out of its own looks at blocked threads */
+    uint64_t switches;         /* switch records handed over */
+    uint64_t peeks;            /* stacks of threads going off the CPU handed over */
     uint64_t damaged;          /* records whose sizes contradict each other: 0 unless the kernel errs */
     char note[512];            /* what had to be done differently, one or more sentences; "" when nothing */
 };
