@@ -236,7 +236,7 @@ static void begin(struct rp_step *s, struct rp_unwinder *unwinder, struct rp_spa
     s->unwinder = unwinder;
     s->space = space;
     memcpy(s->regs, snapshot->regs, sizeof s->regs);
-    s->valid = (1u << RP_NREGS) - 1;
+    s->valid = snapshot->sp_only ? 1u << RP_RSP | 1u << RP_RIP : (1u << RP_NREGS) - 1;
     s->exact = true;
     s->low = snapshot->regs[RP_RSP];
     s->stack = snapshot->stack;

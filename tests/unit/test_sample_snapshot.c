@@ -87,6 +87,12 @@ static enum rp_status tell(void *context, const struct rp_event *e, struct rp_er
     case RP_EVENT_EXIT:
         rp_buf_puts(out, "exit");
         break;
+    case RP_EVENT_PEEK:
+        rp_buf_printf(out, "peek syscall %d at_switch %d sp_only %d args", e->u.peek.syscall, e->u.peek.at_switch, e->u.peek.sample.sp_only);
+        for (int i = 0; i < 6; i++)
+            rp_buf_printf(out, " %llx", (unsigned long long)e->u.peek.args[i]);
+        rp_buf_printf(out, " rsp %llx stack %u kernel %u", (unsigned long long)e->u.peek.sample.regs[RP_RSP], e->u.peek.sample.stack_bytes, e->u.peek.sample.nkernel);
+        break;
     case RP_EVENT_SWITCH:
         rp_buf_printf(out, "switch out %d preempted %d", e->u.sw.out, e->u.sw.preempted);
         break;
