@@ -7,9 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "sample/sampler.h"
 
-enum { RP_PEEK_STACK_BYTES = 65536 };
+/* As much as a snapshot may hold. */
+enum { RP_PEEK_STACK_BYTES = RP_STACK_COPY_MAX };
 
 enum rp_peek_end {
     RP_PEEK_SEEN,
