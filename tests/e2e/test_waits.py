@@ -75,13 +75,10 @@ class WaitCase(harness.Case):
 
     def launch(self, *command, args=()):
         """Records a command from its first to its last instruction; gives the profile and its THREAD lines."""
-        path, out = os.path.join(self.scratch, "profile"), os.path.join(self.scratch, "out")
-        with open(out, "wb") as file:
-            process = harness.rowprof_start("record", "-o", path, "--force", "--seconds", 100, *args, "--", *command, stdout=file)
-            _, err = process.communicate(timeout=200)
-        self.assertEqual(process.returncode, 0, err)
-        with open(out, encoding="utf-8") as file:
-            lines = [dict(word.split("=") for word in line.split()[1:]) for line in file if line.startswith("THREAD ")]
+        path = os.path.join(self.scratch, "profile")
+        run = self.rowprof_ok("record", "-o", path, "--force", "--seconds", 100, *args, "--", *command)
+        # What a launched program prints comes out of our standard error.
+        lines = [dict(word.split("=") for word in line.split()[1:]) for line in run.stderr.splitlines() if line.startswith("THREAD ")]
         return Recorded(path), [{key: float(value) for key, value in line.items()} for line in lines]
 
     def assert_sums_to_wall(self, recorded):
