@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "fold/syscall_site.h"
-#include "fold/waits.h"
+#include "fold/thread_clock.h"
 #include "model/profile.h"
 #include "sample/sampler.h"
 #include "symbolize/symbolize.h"

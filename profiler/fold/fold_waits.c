@@ -2,7 +2,7 @@
 /* What becomes of switches and of looks at threads off the CPU: waits with their stacks, locks and holders, and the end of each thread's times.
  *
  * The trap: a look through procfs is of now, while the records read so far end a few milliseconds ago: the wait that a look belongs to may not be
- * known yet (waits.h keeps it until it is). */
+ * known yet (thread_clock.h keeps it until it is). */
 #include <string.h>
 
 #include "base/io.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See waits.h. Records may be missing (the ring was full) or be there twice (events were replaced): an edge that does not fit the state is passed
+/* See thread_clock.h. Records may be missing (the ring was full) or be there twice (events were replaced): an edge that does not fit the state is passed
  * over, and the time goes on in the state that is known. */
-#include "fold/waits.h"
+#include "fold/thread_clock.h"
 
 /* From the stack of a switch to its record: both are written by the scheduler, but a hypervisor may come between. */
 #define AT_SWITCH_NS UINT64_C(10000000)

@@ -9,8 +9,8 @@
  * it fell into is known.
  *
  * The trap: what a thread did before its first record is told by that record alone (out: it ran; in: it waited), not by procfs. */
-#ifndef RP_FOLD_WAITS_H
-#define RP_FOLD_WAITS_H
+#ifndef RP_FOLD_THREAD_CLOCK_H
+#define RP_FOLD_THREAD_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
