@@ -109,9 +109,14 @@ static enum rp_status look_at_owner(struct rp_fold *fold, uint32_t thread, rp_ev
     look.owner = owner;
     look.owner_node = 0;
     if (!fold->threads.at[owner].end_ns) { /* what records tell of it is a few milliseconds old: it may have got the lock since */
+        struct rp_clock kept = fold->clocks.at[owner];
+
         status = look_through_procfs(fold, owner, sink, context, err);
         if (fold->clocks.at[owner].seen.time_ns >= now_ns)
             look.owner_node = fold->clocks.at[owner].seen.node;
+        /* Looked at because it holds a lock: as a look at its own wait that would show holders more often than others. */
+        fold->clocks.at[owner].seen = kept.seen;
+        fold->clocks.at[owner].asked_ns = kept.asked_ns;
     }
     fold->clocks.at[thread].seen = look;
     return status;

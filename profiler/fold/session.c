@@ -17,7 +17,7 @@ enum { WAIT_MS = 100, FIRST_WAIT_MS = 10, FIRST_NS = 200000000 };
 
 /* The same while open waits are looked at through procfs: those that last longer are all seen, shorter ones by chance in proportion to their length. Names
  * need not be looked up as often. */
-enum { LOOK_MS = 10 };
+enum { LOOK_MS = 7, LOOK_MS_SPREAD = 7 }; /* never in step with a target that waits every 10 ms */
 #define TICK_NS UINT64_C(100000000)
 
 
@@ -173,7 +173,7 @@ enum rp_status rp_session_run(struct rp_session *s, uint64_t duration_ns, const 
     while (!status && !ended && !*stop) {
         uint64_t now = rp_now_ns();
         uint64_t left_ms = now < deadline ? (deadline - now + 999999) / 1000000 : 0;
-        int wait_ms = now - s->start_ns < FIRST_NS ? FIRST_WAIT_MS : s->looks ? LOOK_MS : WAIT_MS;
+        int wait_ms = now - s->start_ns < FIRST_NS ? FIRST_WAIT_MS : s->looks ? LOOK_MS + (int)(now / 1000 % LOOK_MS_SPREAD) : WAIT_MS;
 
         if (!left_ms)
             break;

@@ -61,22 +61,19 @@ static struct perf_event_attr stack_attr(const struct rp_perf_want *want, int ti
     return attr;
 }
 
-int rp_perf_open_peek(const struct rp_perf_want *want, uint32_t hz, int tid, int cpu)
+int rp_perf_open_peek(const struct rp_perf_want *want, uint64_t period, int tid, int cpu)
 {
     struct perf_event_attr attr = stack_attr(want, tid);
 
     attr.type = PERF_TYPE_SOFTWARE;
     attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
-    attr.freq = 1;
-    attr.sample_freq = hz;
+    attr.sample_period = period;
     return perf_event_open(&attr, tid, cpu);
 }
 
-bool rp_perf_set_peek_rate(int fd, uint32_t hz)
+bool rp_perf_set_peek_period(int fd, uint64_t period)
 {
-    uint64_t rate = hz;
-
-    return ioctl(fd, PERF_EVENT_IOC_PERIOD, &rate) == 0;
+    return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) == 0;
 }
 
 int rp_perf_open_event(const struct rp_perf_want *want, int tid, int cpu)

@@ -23,11 +23,11 @@ struct rp_perf_want {
 /* Opens a disabled sampling event for thread `tid` (-1: every thread) on `cpu`. Descriptor or -errno. */
 int rp_perf_open_event(const struct rp_perf_want *want, int tid, int cpu);
 
-/* Opens a disabled event that copies the stack of a thread going off the CPU, `hz` times per second and thread at most: the kernel itself lengthens the
- * period of each thread that switches more often. Needs the kernel's visibility. Descriptor or -errno. */
-int rp_perf_open_peek(const struct rp_perf_want *want, uint32_t hz, int tid, int cpu);
-/* Another rate, for the event and for threads that are born from now on. */
-bool rp_perf_set_peek_rate(int fd, uint32_t hz);
+/* Opens a disabled event that copies the stack of a thread going off the CPU, each `period`-th time. Needs the kernel's visibility. Descriptor or
+ * -errno. */
+int rp_perf_open_peek(const struct rp_perf_want *want, uint64_t period, int tid, int cpu);
+/* Another period, for the event and for threads that are born from now on, not for those born before. */
+bool rp_perf_set_peek_period(int fd, uint64_t period);
 
 /* Opens one, leaving out what is refused one by one: the cycle counter, PERF_FORMAT_LOST, inherit_thread, the kernel. `want` is what worked; the
  * result of the last try is returned. */

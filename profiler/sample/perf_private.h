@@ -29,8 +29,11 @@ struct rp_perf_peeks {
     struct rp_perf_events events;
     RP_VEC(uint64_t) ids;       /* of all that were ever opened, rising: their samples are no samples of running threads */
     struct rp_perf_owners owners;
-    uint32_t hz;                /* per thread; 0: none are taken */
+    uint64_t period;            /* each so-many-th switch on the average; 0: not begun, all of them */
     uint64_t window_ns, taken;  /* since when, how many: for the rate of all threads together */
+    uint64_t jitter_ns;         /* when periods were last drawn */
+    uint64_t random;
+    uint32_t floods;            /* windows in a row that a longer period did not help */
 };
 
 struct rp_perf_target {
@@ -85,8 +88,8 @@ void rp_perf_set_close(struct rp_perf_sampler *s, struct rp_perf_events *events)
 /* Opens the peeks for all threads that have events. What does not fit the limits is left out. */
 void rp_perf_peeks_open(struct rp_perf_sampler *s);
 bool rp_perf_peeks_own(const struct rp_perf_peeks *peeks, uint64_t id);
-/* One was handed over at `time_ns`: when all together come too fast, each thread's rate is lowered. */
-void rp_perf_peeks_count(struct rp_perf_sampler *s, uint64_t time_ns);
+/* After each drain: fits the period to the rate, and draws each event's anew around it. */
+void rp_perf_peeks_adapt(struct rp_perf_sampler *s, uint64_t now_ns);
 void rp_perf_peeks_close(struct rp_perf_sampler *s);
 
 /* How many events may be open at the same time. */

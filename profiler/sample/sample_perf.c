@@ -162,7 +162,7 @@ static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_si
     s->stats.switches += record->event.kind == RP_EVENT_SWITCH;
     if (peek) {
         make_peek(&record->event);
-        rp_perf_peeks_count(s, record->event.time_ns);
+        s->stats.peeks++;
     } else if (record->event.kind == RP_EVENT_SAMPLE) {
         record->event.u.sample.weight_ns = rp_perf_period_ns(s->want.hz);
         s->stats.samples++;
@@ -202,6 +202,8 @@ static enum rp_status perf_drain(struct rp_sampler *base, bool final, rp_event_s
         rp_perf_ring_advance(&s->rings.at[r], s->pending[r].size);
         load(s, r);
     }
+    if (s->running)
+        rp_perf_peeks_adapt(s, rp_now_ns());
     return status;
 }
 

@@ -140,6 +140,48 @@ static enum rp_walk_end chain_step(struct rp_step *s, struct rp_walk_frame *fram
     return arrive(s, frame, bp + 16, ra);
 }
 
+/* Does the call before `ra` lead to the function at hand, which begins at `start` of its image? One through a register or a stub may; one that leads to the
+ * start of another function does not: it is left over from an earlier call. */
+static bool may_call(struct rp_step *s, uint64_t ra, uint64_t start)
+{
+    const struct rp_images *images = s->unwinder->images;
+    struct rp_address at, target;
+    uint64_t first, end;
+    uint8_t code[5];
+    int32_t distance;
+
+    if (!rp_space_resolve(s->space, images, ra - 1, &at) || rp_image_bytes_at(images->at.at[at.image], at.addr - 4, code, sizeof code) != sizeof code)
+        return true; /* JIT code cannot be read */
+    if (code[0] != 0xe8)
+        return true;
+    memcpy(&distance, code + 1, sizeof distance);
+    if (!rp_space_resolve(s->space, images, ra + (uint64_t)(int64_t)distance, &target))
+        return false;
+    if (target.image == s->where.image && target.addr == start)
+        return true;
+    return !rp_unwinder_fde_range(s->unwinder, target.image, target.addr, &first, &end) || first != target.addr;
+}
+
+/* Between rsp and the place are this frame's locals, which may hold leftovers of earlier calls; hence the look at what each return address called. */
+bool rp_step_find_rbp(struct rp_step *s)
+{
+    uint64_t saved, ra, start, end;
+
+    if (!rp_unwinder_fde_range(s->unwinder, s->where.image, s->where.addr - (s->exact ? 0 : 1), &start, &end))
+        return false;
+    for (uint64_t at = (s->regs[RP_RSP] + 7) & ~UINT64_C(7); at - s->regs[RP_RSP] < FRAME_BYTES; at += 8) {
+        if (rp_step_read(s, at, &saved) != RP_EXPR_VALUE || rp_step_read(s, at + 8, &ra) != RP_EXPR_VALUE)
+            return false;
+        /* Of the caller's rbp nothing is known: it may be a frame pointer, or data. */
+        if (plausible_return(s, ra) != YES || !may_call(s, ra, start))
+            continue;
+        s->regs[RP_RBP] = at;
+        s->valid |= 1u << RP_RBP;
+        return true;
+    }
+    return false;
+}
+
 enum rp_walk_end rp_step_without_row(struct rp_step *s, const struct rp_rule *rule, struct rp_walk_frame *frame)
 {
     const struct rp_image *image = s->unwinder->images->at.at[s->where.image];

@@ -92,7 +92,9 @@ class Truth(WaitCase):
         for truth in truths:
             thread = recorded.threads[int(truth["tid"])]
             self.assertAlmostEqual(thread.waits, truth["nvcsw"], delta=0.02 * truth["nvcsw"] + 2, msg=truth)
-            self.assertAlmostEqual(thread.wall, truth["wall"], delta=0.02 * truth["wall"] + 0.01, msg=truth)
+            # Between its birth and its first instruction a thread may have waited for a CPU.
+            self.assertGreaterEqual(thread.wall, truth["wall"] - 0.01, msg=truth)
+            self.assertLessEqual(thread.cpu + thread.waiting, truth["wall"] + 0.01, msg=truth)
             self.assertAlmostEqual(thread.cpu, truth["cpu"], delta=0.1 * truth["cpu"] + 0.01, msg=truth)
         self.assert_sums_to_wall(recorded)
 
@@ -108,8 +110,9 @@ class Truth(WaitCase):
         self.assertAlmostEqual(sleep, want_sleep, delta=0.05 * want_sleep)
         self.assertLessEqual(times, sum(t["nvcsw"] for t in truths))
         total_s, total_n = recorded.rows("SELECT sum(ns) / 1e9, sum(n) FROM wait_totals")[0]
-        self.assertAlmostEqual(total_s, sum(t.waiting for t in recorded.threads.values()), delta=1e-6)
-        self.assertEqual(total_n, sum(t.waits for t in recorded.threads.values()))
+        of_threads_s, of_threads_n = recorded.rows("SELECT sum(waiting_ns) / 1e9, sum(waits) FROM threads")[0]
+        self.assertAlmostEqual(total_s, of_threads_s, delta=1e-6)
+        self.assertEqual(total_n, of_threads_n)
 
     @SEES_KERNEL
     def test_the_lock_is_named_and_its_holder_seen_asleep(self):
@@ -133,7 +136,9 @@ class Truth(WaitCase):
         self.assertEqual(again.run["waits"], 1)
         self.assertAlmostEqual(live.run["switches"], again.run["switches"], delta=5)
         stacks = [{tuple(p.stack(node)) for node, in p.rows("SELECT node FROM waits WHERE tag")} for p in (live, again)]
-        self.assertEqual(stacks[0], stacks[1])
+        # A look at a thread because it holds a lock counts as a look at its own wait in the replay only.
+        self.assertTrue(stacks[0])
+        self.assertLessEqual(stacks[0], stacks[1])
 
 
 class CaseA06Idle(WaitCase):
