@@ -17,6 +17,7 @@ enum {
     WINDOW_NS = 100000000,
     JITTER_NS = 20000000,   /* how long a drawn period stays */
     JITTER_EVENTS = 64,     /* … for so many events; more in proportion: each costs a system call */
+    PERIOD_FIRST = 16,      /* a flood from the first moment on would fill the rings; it takes half a second to come down */
     PERIOD_MAX = 1 << 20,
     FLOODS_MAX = 10,        /* one second */
 };
@@ -55,7 +56,7 @@ void rp_perf_peeks_open(struct rp_perf_sampler *s)
     if (!s->want.kernel || !s->want.switches || s->peeks.floods == FLOODS_MAX)
         return;
     if (!s->peeks.period) {
-        s->peeks.period = 1;
+        s->peeks.period = PERIOD_FIRST;
         s->peeks.random = rp_now_ns() | 1;
     }
     for (size_t i = 0; i < s->events.at.n && s->events.at.n + s->peeks.events.at.n < room; i++)
