@@ -57,6 +57,7 @@ static enum rp_status open_session(struct recording *r, struct rp_err *err)
         .sampler = {.pids = r->args->launch ? &r->launched : s->pids.at,
                     .npids = r->args->launch ? 1 : s->pids.n,
                     .hz = s->hz,
+                    .waits = true,
                     .kernel = true, /* --no-kernel is a way to look at it: counts stay */
                     .enable_on_exec = r->args->launch && !s->ready},
         .symbolizer = {.no_inlines = s->no_inlines, .debuginfod = s->debuginfod},

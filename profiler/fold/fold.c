@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* See fold.h. */
-#include "fold/fold.h"
+#include "fold/fold_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +60,10 @@ void rp_fold_release(struct rp_fold *fold)
         rp_space_release(&fold->processes.at[i].space);
     rp_vec_release(&fold->processes);
     rp_vec_release(&fold->threads);
+    rp_vec_release(&fold->clocks);
+    rp_vec_release(&fold->lock_tries);
+    rp_syscall_sites_release(&fold->sites);
+    rp_free(fold->peek_stack);
     rp_index_release(&fold->thread_index);
     rp_walk_release(&fold->walk);
 }
@@ -92,7 +96,7 @@ static enum rp_status add_process(struct rp_fold *fold, uint32_t pid, uint32_t n
     return RP_OK;
 }
 
-static enum rp_status get_thread(struct rp_fold *fold, uint32_t process, uint32_t tid, uint64_t now_ns, uint32_t *position, struct rp_err *err)
+enum rp_status rp_fold_thread(struct rp_fold *fold, uint32_t process, uint32_t tid, uint64_t now_ns, uint32_t *position, struct rp_err *err)
 {
     struct thread_key key = {fold, process, tid};
     uint32_t hash = thread_hash(process, tid);
@@ -106,7 +110,7 @@ static enum rp_status get_thread(struct rp_fold *fold, uint32_t process, uint32_
         *position = *slot;
         return RP_OK;
     }
-    if (!rp_vec_reserve(&fold->profile->threads, 1) || !rp_vec_reserve(&fold->threads, 1))
+    if (!rp_vec_reserve(&fold->profile->threads, 1) || !rp_vec_reserve(&fold->threads, 1) || !rp_vec_reserve(&fold->clocks, 1))
         return rp_fail_nomem(err);
     row = &fold->profile->threads.at[fold->profile->threads.n++];
     thread = &fold->threads.at[fold->threads.n++];
@@ -114,9 +118,18 @@ static enum rp_status get_thread(struct rp_fold *fold, uint32_t process, uint32_
                                       .tid = tid,
                                       .comm = fold->profile->processes.at[fold->processes.at[process].profile_process].comm};
     *thread = (struct rp_fold_thread){.process = process, .tid = tid, .begin_ns = now_ns};
+    rp_clock_begin(&fold->clocks.at[fold->clocks.n++], now_ns, RP_CLOCK_UNKNOWN);
     *position = (uint32_t)fold->threads.n - 1;
     rp_index_set(&fold->thread_index, slot, hash, *position);
     return RP_OK;
+}
+
+uint32_t rp_fold_find_thread(const struct rp_fold *fold, uint32_t process, uint32_t tid)
+{
+    struct thread_key key = {fold, process, tid};
+    uint32_t thread = rp_index_lookup(&fold->thread_index, thread_hash(process, tid), same_thread, &key);
+
+    return thread == RP_INDEX_EMPTY ? RP_NO_THREAD : thread;
 }
 
 static enum rp_status name_thread(struct rp_fold *fold, uint32_t thread, const char *comm, struct rp_err *err)
@@ -143,9 +156,11 @@ enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process
     for (size_t i = 0; !status && i < threads.at.n; i++) {
         uint32_t thread = 0;
 
-        status = get_thread(fold, (uint32_t)fold->processes.n - 1, threads.at.at[i].tid, start_ns, &thread, err);
+        status = rp_fold_thread(fold, (uint32_t)fold->processes.n - 1, threads.at.at[i].tid, start_ns, &thread, err);
         if (!status) {
             fold->threads.at[thread].cpu_begin_ns = threads.at.at[i].cpu_ns;
+            fold->threads.at[thread].delay_begin_ns = threads.at.at[i].run_delay_ns;
+            fold->clocks.at[thread].blocked_at_begin = threads.at.at[i].state != 'R';
             status = name_thread(fold, thread, threads.at.at[i].comm, err);
         }
     }
@@ -170,11 +185,13 @@ static enum rp_status on_exec(struct rp_fold *fold, struct rp_fold_process *proc
     uint32_t before = process_position(fold, process), generation = process->space.generation + 1, ns_pid = process->ns_pid;
     bool live = process->live;
     const char *command = event->u.comm.comm;
-    enum rp_status status;
+    enum rp_status status = RP_OK;
 
-    for (size_t i = 0; i < fold->threads.n; i++)
-        if (fold->threads.at[i].process == before && !fold->threads.at[i].end_ns)
-            fold->threads.at[i].end_ns = event->time_ns;
+    for (uint32_t i = 0; !status && i < fold->threads.n; i++)
+        if (fold->threads.at[i].process == before)
+            status = rp_fold_end_thread(fold, i, event->time_ns, err);
+    if (status)
+        return status;
     if (live && !rp_process_read(event->pid, &info, &ignored))
         command = info.command;
     status = add_process(fold, event->pid, ns_pid, generation, event->u.comm.comm, command, err);
@@ -193,7 +210,9 @@ static enum rp_status on_comm(struct rp_fold *fold, struct rp_fold_process *proc
         process = &fold->processes.at[fold->processes.n - 1];
     }
     if (!status)
-        status = get_thread(fold, process_position(fold, process), event->tid, event->time_ns, &thread, err);
+        status = rp_fold_thread(fold, process_position(fold, process), event->tid, event->time_ns, &thread, err);
+    if (!status && event->u.comm.exec) /* it is the one that runs */
+        rp_clock_begin(&fold->clocks.at[thread], event->time_ns, RP_CLOCK_RUNNING);
     return status ? status : name_thread(fold, thread, event->u.comm.comm, err);
 }
 
@@ -202,10 +221,13 @@ static enum rp_status on_fork(struct rp_fold *fold, struct rp_fold_process *proc
 {
     uint32_t thread, parent;
     uint32_t position = process_position(fold, process);
-    enum rp_status status = get_thread(fold, position, event->tid, event->time_ns, &thread, err);
+    size_t before = fold->threads.n;
+    enum rp_status status = rp_fold_thread(fold, position, event->tid, event->time_ns, &thread, err);
 
+    if (!status && fold->threads.n > before)
+        rp_clock_begin(&fold->clocks.at[thread], event->time_ns, RP_CLOCK_READY);
     if (!status && event->u.fork.parent_pid == event->pid)
-        status = get_thread(fold, position, event->u.fork.parent_tid, event->time_ns, &parent, err);
+        status = rp_fold_thread(fold, position, event->u.fork.parent_tid, event->time_ns, &parent, err);
     else
         return status;
     if (!status)
@@ -213,13 +235,11 @@ static enum rp_status on_fork(struct rp_fold *fold, struct rp_fold_process *proc
     return status;
 }
 
-static void on_exit(struct rp_fold *fold, const struct rp_fold_process *process, const struct rp_event *event)
+static enum rp_status on_exit(struct rp_fold *fold, const struct rp_fold_process *process, const struct rp_event *event, struct rp_err *err)
 {
-    struct thread_key key = {fold, process_position(fold, process), event->tid};
-    uint32_t thread = rp_index_lookup(&fold->thread_index, thread_hash(key.process, key.tid), same_thread, &key);
+    uint32_t thread = rp_fold_find_thread(fold, process_position(fold, process), event->tid);
 
-    if (thread != RP_INDEX_EMPTY && !fold->threads.at[thread].end_ns)
-        fold->threads.at[thread].end_ns = event->time_ns;
+    return thread == RP_NO_THREAD ? RP_OK : rp_fold_end_thread(fold, thread, event->time_ns, err);
 }
 
 /* Stacks. */
@@ -314,21 +334,33 @@ static enum rp_status push_kernel(struct rp_fold *fold, const struct rp_snapshot
     return status;
 }
 
+enum rp_status rp_fold_stack(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_snapshot *snapshot, uint64_t time_ns,
+                             uint32_t *node, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+
+    *node = 0;
+    fold->walk.n = 0;
+    if (snapshot->has_user) {
+        status = walk_stack(fold, process, snapshot, time_ns, err);
+        if (!status)
+            status = push_user(fold, process, node, err);
+        fold->walked++;
+        fold->cut += fold->walk.end == RP_WALK_STACK_SHORT && !snapshot->sp_only;
+    }
+    return status ? status : push_kernel(fold, snapshot, node, err);
+}
+
 static enum rp_status on_sample(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_event *event, struct rp_err *err)
 {
     const struct rp_snapshot *snapshot = &event->u.sample;
     uint32_t thread, node = 0;
-    enum rp_status status = get_thread(fold, process_position(fold, process), event->tid, event->time_ns, &thread, err);
+    enum rp_status status = rp_fold_thread(fold, process_position(fold, process), event->tid, event->time_ns, &thread, err);
 
-    if (!status && snapshot->has_user) {
-        status = walk_stack(fold, process, snapshot, event->time_ns, err);
-        if (!status)
-            status = push_user(fold, process, &node, err);
-        fold->walked++;
-        fold->cut += fold->walk.end == RP_WALK_STACK_SHORT;
-    }
     if (!status)
-        status = push_kernel(fold, snapshot, &node, err);
+        status = rp_fold_stack(fold, process, snapshot, event->time_ns, &node, err);
+    if (!status)
+        rp_clock_sample(&fold->clocks.at[thread], event->time_ns, node, snapshot->weight_ns);
     if (!status)
         status = rp_profile_count(fold->profile, thread, node, 0, RP_STATE_RUNNING,
                                   event->time_ns > fold->start_ns ? event->time_ns - fold->start_ns : 0, 1, snapshot->weight_ns, err);
@@ -357,11 +389,13 @@ enum rp_status rp_fold_event(void *context, const struct rp_event *event, struct
 {
     struct rp_fold *fold = context;
     struct rp_fold_process *process;
+    uint32_t thread;
     enum rp_status status = process_of(fold, event, &process, err);
 
     if (status || !process)
         return status;
-    if (event->time_ns > fold->last_event_ns)
+    /* A look through procfs is ahead of the records. */
+    if (event->time_ns > fold->last_event_ns && (event->kind != RP_EVENT_PEEK || event->u.peek.at_switch))
         fold->last_event_ns = event->time_ns;
     switch (event->kind) {
     case RP_EVENT_SAMPLE:
@@ -373,10 +407,13 @@ enum rp_status rp_fold_event(void *context, const struct rp_event *event, struct
     case RP_EVENT_FORK:
         return on_fork(fold, process, event, err);
     case RP_EVENT_EXIT:
-        on_exit(fold, process, event);
-        return RP_OK;
+        return on_exit(fold, process, event, err);
     case RP_EVENT_SWITCH:
-        return RP_OK;
+        status = rp_fold_thread(fold, process_position(fold, process), event->tid, event->time_ns, &thread, err);
+        return status ? status : rp_fold_switch(fold, thread, event, err);
+    case RP_EVENT_PEEK:
+        status = rp_fold_thread(fold, process_position(fold, process), event->tid, event->time_ns, &thread, err);
+        return status ? status : rp_fold_peek(fold, process, thread, event, err);
     }
     return RP_OK;
 }
@@ -439,33 +476,7 @@ enum rp_status rp_fold_tick(struct rp_fold *fold, struct rp_err *err)
         status = add_image(fold->profile, fold->images->at.at[fold->profile->images.n], err);
     if (!status)
         status = rp_fold_read_jit(fold, err);
+    if (!status)
+        status = rp_fold_count_hidden(fold, fold->last_event_ns, err);
     return status ? status : rp_symbolize(fold->symbolizer, fold->profile, err);
-}
-
-/* A thread that is gone has no schedstat any more: what it was sampled for is the best figure left. */
-static uint64_t sampled_ns(const struct rp_profile *profile, uint32_t thread)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < profile->counts.n; i++)
-        if (profile->counts.at[i].thread == thread && profile->counts.at[i].state == RP_STATE_RUNNING)
-            sum += profile->counts.at[i].weight_ns;
-    return sum;
-}
-
-void rp_fold_finish(struct rp_fold *fold, uint64_t end_ns)
-{
-    for (uint32_t i = 0; i < fold->threads.n; i++) {
-        const struct rp_fold_thread *thread = &fold->threads.at[i];
-        const struct rp_fold_process *process = &fold->processes.at[thread->process];
-        struct rp_profile_thread *row = &fold->profile->threads.at[i];
-        uint64_t end = thread->end_ns ? thread->end_ns : end_ns;
-        struct rp_thread_info info = {0};
-
-        row->wall_ns = end > thread->begin_ns ? end - thread->begin_ns : 0;
-        if (!thread->end_ns && process->live && rp_thread_read(process->pid, thread->tid, &info))
-            row->cpu_ns = info.cpu_ns - thread->cpu_begin_ns;
-        else
-            row->cpu_ns = sampled_ns(fold->profile, i);
-    }
 }

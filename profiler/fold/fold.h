@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fold/syscall_site.h"
+#include "fold/thread_clock.h"
 #include "model/profile.h"
 #include "sample/sampler.h"
 #include "symbolize/symbolize.h"
@@ -33,6 +35,13 @@ struct rp_fold_thread {
     uint32_t tid;
     uint64_t begin_ns, end_ns; /* watched from, to (0: still) */
     uint64_t cpu_begin_ns;     /* schedstat at begin */
+    uint64_t delay_begin_ns;
+};
+
+/* Beside each lock of the profile. */
+struct rp_lock_tries {
+    bool mutex;  /* waited for in the way of a mutex: its word has an owner beside it */
+    uint32_t n;  /* how often its connection was looked for */
 };
 
 struct rp_fold {
@@ -43,6 +52,15 @@ struct rp_fold {
     struct rp_walk walk;
     RP_VEC(struct rp_fold_process) processes;
     RP_VEC(struct rp_fold_thread) threads;
+    RP_VEC(struct rp_clock) clocks; /* of each thread */
+    struct rp_syscall_sites sites;
+    RP_VEC(struct rp_lock_tries) lock_tries;
+    uint8_t *peek_stack;            /* of one look through procfs */
+    uint32_t next_look;             /* thread at which the next round of looks begins */
+    bool waits;                     /* times come from switch records */
+    uint64_t edges, wait_stacks;    /* switches taken, waits whose stack was seen */
+    uint64_t hidden_period_ns;      /* not 0: the kernel is invisible; what a thread ran beyond its samples is counted as that, one per period */
+    uint32_t hidden_node;           /* the stack of such counts; 0 until needed */
     struct rp_index thread_index; /* of (process, tid) */
     uint32_t marks[RP_WALK_ENDS]; /* locations of the typed root frames, UINT32_MAX until needed */
     bool replay;                  /* every process that events name is taken; nothing is asked of procfs */
@@ -73,7 +91,11 @@ enum rp_status rp_fold_read_jit(struct rp_fold *fold, struct rp_err *err);
 /* A block's end: JIT maps are read and what is new gets its name. */
 enum rp_status rp_fold_tick(struct rp_fold *fold, struct rp_err *err);
 
+/* Looks through procfs at threads that have been waiting for a while and whose stack is not known, at most once per wait, and at who holds the lock
+ * that they wait for. What is seen goes to `sink` as events (which must pass them on to rp_fold_event). Bounded: what is left comes next time. */
+enum rp_status rp_fold_look(struct rp_fold *fold, uint64_t now_ns, rp_event_sink *sink, void *context, struct rp_err *err);
+
 /* The end of the watch: closes the threads' times. */
-void rp_fold_finish(struct rp_fold *fold, uint64_t end_ns);
+enum rp_status rp_fold_finish(struct rp_fold *fold, uint64_t end_ns, struct rp_err *err);
 
 #endif

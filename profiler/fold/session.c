@@ -17,6 +17,12 @@
  * sooner: whether the stack copy is long enough shows in the first few stacks, and what is cut until then stays cut. */
 enum { WAIT_MS = 100, FIRST_WAIT_MS = 10, FIRST_NS = 200000000 };
 
+/* The same while open waits are looked at through procfs: those that last longer are all seen, shorter ones by chance in proportion to their length. Names
+ * need not be looked up as often. */
+enum { LOOK_MS = 7, LOOK_MS_SPREAD = 7 }; /* never in step with a target that waits every 10 ms */
+#define TICK_NS UINT64_C(100000000)
+
+
 struct rp_session {
     struct rp_session_options options;
     struct rp_images images;
@@ -28,8 +34,11 @@ struct rp_session {
     struct rp_fold fold;
     struct rp_session_stats stats;
     uint64_t start_ns, end_ns;
+    uint64_t tick_ns;  /* when names were last looked up */
+    bool looks;        /* open waits are looked at through procfs */
     uint64_t started_unix_ns;
     uint64_t lost; /* records lost up to the last drain */
+    uint32_t cpus;     /* that the first process may use */
     uint64_t cpu_begin_ns; /* CPU time of the targets when sampling began */
     bool has_cpu_begin;
     bool has_profile; /* `profile` and `fold` are initialised */
@@ -81,6 +90,18 @@ enum rp_status rp_session_new(const struct rp_session_options *options, struct r
     return RP_OK;
 }
 
+/* What the sampler turned out to be able to tell. */
+static void note_sampler(struct rp_session *s)
+{
+    struct rp_sampler_stats stats = {0};
+
+    s->sampler->ops->stats(s->sampler, &stats);
+    s->fold.waits = stats.waits != 0;
+    s->looks = stats.waits == 1 && !s->options.from_snapshots;
+    if (s->options.sampler.kernel && !stats.kernel_visible && !s->options.from_snapshots && stats.hz)
+        s->fold.hidden_period_ns = 1000000000u / stats.hz;
+}
+
 enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
 {
     struct timespec now;
@@ -90,11 +111,15 @@ enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
     clock_gettime(CLOCK_REALTIME, &now);
     s->started_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     s->start_ns = rp_now_ns();
+    if (!status)
+        note_sampler(s);
     /* Mappings are read after sampling began: what comes later is told by records, so nothing falls between. */
     for (size_t i = 0; !status && !s->options.from_snapshots && i < s->options.sampler.npids; i++) {
         struct rp_process_info info;
 
         status = rp_process_read(s->options.sampler.pids[i], &info, err);
+        if (!status && !s->cpus)
+            s->cpus = rp_process_cpus(info.pid);
         if (!status)
             status = rp_fold_add_process(&s->fold, &info, s->start_ns, err);
         if (!status && s->writer)
@@ -109,6 +134,11 @@ static enum rp_status take(void *context, const struct rp_event *event, struct r
     enum rp_status status = s->writer ? rp_snapshot_writer_event(s->writer, event, err) : RP_OK;
 
     return status ? status : rp_fold_event(&s->fold, event, err);
+}
+
+static enum rp_status look(struct rp_session *s, struct rp_err *err)
+{
+    return s->looks ? rp_fold_look(&s->fold, rp_now_ns(), take, s, err) : RP_OK;
 }
 
 static enum rp_status drain(struct rp_session *s, bool final, struct rp_err *err)
@@ -129,8 +159,9 @@ static enum rp_status drain(struct rp_session *s, bool final, struct rp_err *err
         status = s->sampler->ops->feedback(s->sampler, s->fold.walked, s->fold.cut, err);
         s->fold.walked = s->fold.cut = 0;
     }
-    if (!status) {
-        middle = rp_now_ns();
+    middle = rp_now_ns();
+    if (!status && (final || !s->looks || middle >= s->tick_ns + TICK_NS || middle < s->start_ns + FIRST_NS)) {
+        s->tick_ns = middle;
         status = rp_fold_tick(&s->fold, err);
         s->stats.symbolize_ns += rp_now_ns() - middle;
     }
@@ -147,7 +178,7 @@ enum rp_status rp_session_run(struct rp_session *s, uint64_t duration_ns, const 
     while (!status && !ended && !*stop) {
         uint64_t now = rp_now_ns();
         uint64_t left_ms = now < deadline ? (deadline - now + 999999) / 1000000 : 0;
-        int wait_ms = now - s->start_ns < FIRST_NS ? FIRST_WAIT_MS : WAIT_MS;
+        int wait_ms = now - s->start_ns < FIRST_NS ? FIRST_WAIT_MS : s->looks ? LOOK_MS + (int)(now / 1000 % LOOK_MS_SPREAD) : WAIT_MS;
 
         if (!left_ms)
             break;
@@ -155,6 +186,8 @@ enum rp_status rp_session_run(struct rp_session *s, uint64_t duration_ns, const 
         /* The last drain is finish's: sampling must have ended for it. */
         if (!status && !*stop && rp_now_ns() < deadline)
             status = drain(s, false, err);
+        if (!status && !ended && !*stop)
+            status = look(s, err);
         if (!status && progress)
             progress(context, (double)(rp_now_ns() - s->start_ns) / 1e9, s->fold.samples);
     }
@@ -179,11 +212,17 @@ static enum rp_status describe_run(struct rp_session *s, struct rp_err *err)
     run->throttled = sampler->throttled;
     run->vanished = sampler->vanished;
     run->threads_unsampled = sampler->threads_unsampled;
+    run->waits = sampler->waits;
+    run->switches = s->fold.edges;
+    run->wait_stacks = s->fold.wait_stacks;
+    run->cpus = s->cpus;
     run->map_lines = s->stats.symbolizer.map_lines;
     run->map_rejected = s->stats.symbolizer.map_rejected;
     status = rp_profile_string(&s->profile, sources[sampler->source], strlen(sources[sampler->source]), &run->source, err);
     if (!status)
         status = rp_profile_string(&s->profile, sampler->note, strlen(sampler->note), &run->note, err);
+    if (!status)
+        status = rp_profile_string(&s->profile, s->sampler->ops->name, strlen(s->sampler->ops->name), &run->sampler, err);
     if (!status && !uname(&host))
         status = rp_profile_string(&s->profile, host.release, strlen(host.release), &run->host, err);
     return status;
@@ -226,7 +265,10 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
         s->start_ns = s->fold.start_ns;
         s->end_ns = s->fold.last_event_ns;
     }
-    rp_fold_finish(&s->fold, s->end_ns);
+    if (!status)
+        status = rp_fold_finish(&s->fold, s->end_ns, err);
+    if (!status)
+        status = rp_fold_tick(&s->fold, err);
     s->sampler->ops->stats(s->sampler, &s->stats.sampler);
     rp_unwinder_stats(s->unwinder, &s->stats.unwind);
     rp_symbolizer_stats(s->symbolizer, &s->stats.symbolizer);

@@ -41,12 +41,20 @@ void rp_profile_release(struct rp_profile *profile)
     rp_vec_release(&profile->processes);
     rp_vec_release(&profile->threads);
     rp_vec_release(&profile->counts);
+    rp_vec_release(&profile->wait_totals);
+    rp_vec_release(&profile->waits);
+    rp_vec_release(&profile->locks);
+    rp_vec_release(&profile->holders);
     rp_vec_release(&profile->facts);
     rp_vec_release(&profile->rates);
     rp_index_release(&profile->location_index);
     rp_index_release(&profile->function_index);
     rp_index_release(&profile->node_index);
     rp_index_release(&profile->count_index);
+    rp_index_release(&profile->wait_total_index);
+    rp_index_release(&profile->wait_index);
+    rp_index_release(&profile->lock_index);
+    rp_index_release(&profile->holder_index);
     memset(profile, 0, sizeof *profile);
 }
 

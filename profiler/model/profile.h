@@ -97,7 +97,55 @@ struct rp_profile_thread {
     uint32_t tid;
     uint32_t comm;    /* string, the last one seen */
     uint64_t wall_ns; /* how long it was watched */
-    uint64_t cpu_ns;  /* schedstat: time on a CPU while watched */
+    uint64_t cpu_ns;  /* time on a CPU while watched: switch records when waits are measured, else schedstat */
+    /* All on one clock, when waits are measured (run.waits): cpu + preempted + waiting = wall, idle waits included in waiting. */
+    uint64_t preempted_ns, preemptions; /* off the CPU while runnable, by the flag in the switch record */
+    uint64_t waiting_ns, waits;         /* from voluntary switch-out to switch-in */
+    uint64_t run_delay_ns;              /* schedstat: waiting for a CPU, whether preempted or just woken */
+};
+
+/* Waits are kept by duration class, so that ten long fsyncs beside 50 000 short futex waits keep their time when stacks are thinned:
+ * class c holds durations of [2^(c/4), 2^((c+1)/4)) ns with the fraction taken linearly within the octave. */
+#define RP_WAIT_CLASSES 160u
+uint32_t rp_wait_class(uint64_t ns);
+/* The lower bound of a class in ns; of RP_WAIT_CLASSES: the end. */
+uint64_t rp_wait_class_ns(uint32_t wait_class);
+
+/* Exact: every wait of a thread that a switch record told of, by class. */
+struct rp_wait_total {
+    uint32_t thread;
+    uint32_t wait_class;
+    uint64_t n, ns, max_ns;
+};
+
+/* Waits whose stack was seen. A category's time is the sum over classes of (stacked ns of the category / stacked ns of the class) x (exact ns
+ * of the class), per thread; without a stacked wait in a class, its time is `not seen`. */
+struct rp_wait {
+    uint32_t thread;
+    uint32_t node;
+    uint32_t tag;        /* lock: position in `locks` + 1; 0 none */
+    uint16_t wait_class;
+    int16_t syscall;     /* number; -1 unknown */
+    uint64_t n, ns, max_ns;
+};
+
+/* A lock that was waited for. */
+struct rp_lock {
+    uint32_t process;    /* position in `processes` */
+    uint64_t address;    /* of the futex word in the target */
+    uint32_t image;      /* file of a static lock, with its ELF address; RP_IMAGE_ID_MARK on the heap or stack */
+    uint64_t addr;
+    uint32_t symbol;     /* string: its name when static; 0 unknown */
+    uint32_t database;   /* string: which connection's mutex it is, e.g. file name of the db handle; 0 not SQLite's */
+};
+
+/* Who held a lock while somebody waited: counts of waits whose holder was known, by the holder's thread and its stack. */
+struct rp_holder {
+    uint32_t lock;       /* position in `locks` */
+    uint32_t thread;     /* the holder; UINT32_MAX unknown */
+    uint32_t node;       /* what it did: nearest on-CPU sample inside the wait, or its own blocked stack; 0 unknown */
+    uint8_t state;       /* enum rp_state of that stack */
+    uint64_t n, ns;
 };
 
 enum rp_state { RP_STATE_RUNNING, RP_STATE_BLOCKED };
@@ -128,6 +176,11 @@ struct rp_run {
     uint32_t threads_unsampled;
     uint32_t note;         /* string: the sampler's note */
     uint64_t map_lines, map_rejected; /* JIT map lines taken and refused */
+    uint32_t waits;        /* 0: not measured; 1: exact, from switch records; 2: sampled through procfs only */
+    uint32_t sampler;      /* string: "perf", "ptrace", "replay" */
+    uint64_t switches;     /* switch records seen */
+    uint64_t wait_stacks;  /* waits whose stack was seen */
+    uint32_t cpus;         /* CPUs the targets were allowed to use */
 };
 
 /* What the target said of itself: a word name=value of its READY line. */
@@ -154,12 +207,16 @@ struct rp_profile {
     RP_VEC(struct rp_profile_process) processes;
     RP_VEC(struct rp_profile_thread) threads;
     RP_VEC(struct rp_count) counts;
+    RP_VEC(struct rp_wait_total) wait_totals;
+    RP_VEC(struct rp_wait) waits;
+    RP_VEC(struct rp_lock) locks;
+    RP_VEC(struct rp_holder) holders;
     RP_VEC(struct rp_fact) facts;
     RP_VEC(struct rp_rate_line) rates; /* oldest first */
     uint32_t nblocks;      /* used so far, at most RP_BLOCKS_MAX */
     uint64_t block_ns;     /* length of one block */
     struct rp_run run;
-    struct rp_index location_index, function_index, node_index, count_index; /* private */
+    struct rp_index location_index, function_index, node_index, count_index, wait_total_index, wait_index, lock_index, holder_index; /* private */
 };
 
 enum rp_status rp_profile_init(struct rp_profile *profile, struct rp_err *err);
@@ -179,6 +236,13 @@ enum rp_status rp_profile_function(struct rp_profile *p, const struct rp_functio
  * and the length doubles. */
 enum rp_status rp_profile_count(struct rp_profile *p, uint32_t thread, uint32_t node, uint32_t tag, enum rp_state state, uint64_t since_start_ns,
                                 uint64_t n, uint64_t weight_ns, struct rp_err *err);
+
+/* One wait of `ns`: always into the totals, and with its stack when one was seen (`node` not 0). */
+enum rp_status rp_profile_wait(struct rp_profile *p, uint32_t thread, uint64_t ns, uint32_t node, uint32_t tag, int syscall, struct rp_err *err);
+/* Interns a lock by (process, address); the rest is as the first one said. */
+enum rp_status rp_profile_lock(struct rp_profile *p, const struct rp_lock *lock, uint32_t *position, struct rp_err *err);
+enum rp_status rp_profile_holder(struct rp_profile *p, uint32_t lock, uint32_t thread, uint32_t node, enum rp_state state, uint64_t ns,
+                                 struct rp_err *err);
 
 const char *rp_profile_text(const struct rp_profile *p, uint32_t string);
 

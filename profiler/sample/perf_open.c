@@ -39,14 +39,13 @@ static void set_source(struct perf_event_attr *attr, const struct rp_perf_want *
     }
 }
 
-int rp_perf_open_event(const struct rp_perf_want *want, int tid, int cpu)
+/* What all events that copy stacks have in common. */
+static struct perf_event_attr stack_attr(const struct rp_perf_want *want, int tid)
 {
     struct perf_event_attr attr = {.size = sizeof attr};
 
-    set_source(&attr, want);
     attr.sample_type = RP_PERF_SAMPLE_TYPE | (want->kernel ? PERF_SAMPLE_CALLCHAIN : 0);
     attr.exclude_callchain_user = 1;
-    attr.exclude_kernel = !want->kernel;
     attr.exclude_hv = 1;
     attr.sample_regs_user = RP_PERF_REGS_MASK;
     attr.sample_stack_user = want->stack_bytes;
@@ -56,12 +55,37 @@ int rp_perf_open_event(const struct rp_perf_want *want, int tid, int cpu)
     attr.enable_on_exec = want->enable_on_exec;
     attr.inherit = want->inherit && tid >= 0;
     attr.inherit_thread = want->inherit_thread && attr.inherit;
-    attr.mmap = attr.mmap2 = 1;
-    attr.comm = attr.comm_exec = 1;
-    attr.task = 1;
     attr.use_clockid = 1;
     attr.clockid = CLOCK_MONOTONIC;
     attr.watermark = 1; /* no wake-up per sample; how full is full is the ring owner's to say */
+    return attr;
+}
+
+int rp_perf_open_peek(const struct rp_perf_want *want, uint64_t period, int tid, int cpu)
+{
+    struct perf_event_attr attr = stack_attr(want, tid);
+
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+    attr.sample_period = period;
+    return perf_event_open(&attr, tid, cpu);
+}
+
+bool rp_perf_set_peek_period(int fd, uint64_t period)
+{
+    return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) == 0;
+}
+
+int rp_perf_open_event(const struct rp_perf_want *want, int tid, int cpu)
+{
+    struct perf_event_attr attr = stack_attr(want, tid);
+
+    set_source(&attr, want);
+    attr.exclude_kernel = !want->kernel;
+    attr.context_switch = want->switches;
+    attr.mmap = attr.mmap2 = 1;
+    attr.comm = attr.comm_exec = 1;
+    attr.task = 1;
     return perf_event_open(&attr, tid, cpu);
 }
 

@@ -17,10 +17,17 @@ struct rp_perf_want {
     bool inherit_thread;    /* … but not processes (kernel 5.13) */
     bool count_lost;        /* PERF_FORMAT_LOST (kernel 6.0) */
     bool enable_on_exec;
+    bool switches;          /* a record whenever a thread goes off or on the CPU */
 };
 
 /* Opens a disabled sampling event for thread `tid` (-1: every thread) on `cpu`. Descriptor or -errno. */
 int rp_perf_open_event(const struct rp_perf_want *want, int tid, int cpu);
+
+/* Opens a disabled event that copies the stack of a thread going off the CPU, each `period`-th time. Needs the kernel's visibility. Descriptor or
+ * -errno. */
+int rp_perf_open_peek(const struct rp_perf_want *want, uint64_t period, int tid, int cpu);
+/* Another period, for the event and for threads that are born from now on, not for those born before. */
+bool rp_perf_set_peek_period(int fd, uint64_t period);
 
 /* Opens one, leaving out what is refused one by one: the cycle counter, PERF_FORMAT_LOST, inherit_thread, the kernel. `want` is what worked; the
  * result of the last try is returned. */

@@ -24,6 +24,18 @@ struct rp_perf_events {
     RP_VEC(struct rp_perf_event) at;
 };
 
+/* Events that copy stacks of threads going off the CPU, where that is allowed. */
+struct rp_perf_peeks {
+    struct rp_perf_events events;
+    RP_VEC(uint64_t) ids;       /* of all that were ever opened, rising: their samples are no samples of running threads */
+    struct rp_perf_owners owners;
+    uint64_t period;            /* each so-many-th switch on the average; 0: not begun, all of them */
+    uint64_t window_ns, taken;  /* since when, how many: for the rate of all threads together */
+    uint64_t jitter_ns;         /* when periods were last drawn */
+    uint64_t random;
+    uint32_t floods;            /* windows in a row that a longer period did not help */
+};
+
 struct rp_perf_target {
     uint32_t pid;
     int pidfd; /* -1: the kernel has none; then the pid is asked for */
@@ -47,6 +59,7 @@ struct rp_perf_sampler {
     struct pollfd *polls;            /* rings, then targets */
     struct rp_perf_events events;
     struct rp_perf_owners owners;
+    struct rp_perf_peeks peeks;
     struct rp_sampler_stats stats;
     uint64_t lost_records; /* by LOST records */
     uint64_t lost_closed;  /* by PERF_FORMAT_LOST, of events that are closed */
@@ -71,6 +84,16 @@ uint64_t rp_perf_set_drop_own(struct rp_perf_sampler *s, uint32_t tid, uint64_t 
 /* Asks all open events for what they could not write. */
 void rp_perf_set_count_lost(struct rp_perf_sampler *s);
 void rp_perf_set_close(struct rp_perf_sampler *s, struct rp_perf_events *events);
+
+/* Opens the peeks for all threads that have events. What does not fit the limits is left out. */
+void rp_perf_peeks_open(struct rp_perf_sampler *s);
+bool rp_perf_peeks_own(const struct rp_perf_peeks *peeks, uint64_t id);
+/* After each drain: fits the period to the rate, and draws each event's anew around it. */
+void rp_perf_peeks_adapt(struct rp_perf_sampler *s, uint64_t now_ns);
+void rp_perf_peeks_close(struct rp_perf_sampler *s);
+
+/* How many events may be open at the same time. */
+size_t rp_perf_set_room(const struct rp_perf_sampler *s);
 
 /* Adds a sentence to the note. */
 void rp_perf_note(struct rp_perf_sampler *s, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -193,6 +193,14 @@ static enum rp_perf_kind read_task(struct reader *r, enum rp_event_kind kind, st
     return RP_PERF_EVENT;
 }
 
+static enum rp_perf_kind read_switch(uint16_t misc, struct rp_perf_record *record)
+{
+    record->event.kind = RP_EVENT_SWITCH;
+    record->event.u.sw.out = (misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
+    record->event.u.sw.preempted = record->event.u.sw.out && (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+    return RP_PERF_EVENT;
+}
+
 static enum rp_perf_kind read_other(struct reader *r, const struct perf_event_header *header, struct rp_perf_record *record)
 {
     read_trailer(r, record);
@@ -205,6 +213,11 @@ static enum rp_perf_kind read_other(struct reader *r, const struct perf_event_he
         return read_task(r, RP_EVENT_FORK, record);
     case PERF_RECORD_EXIT:
         return read_task(r, RP_EVENT_EXIT, record);
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+        take(r, 8); /* who comes next, or who came before */
+        return read_switch(header->misc, record);
+    case PERF_RECORD_SWITCH:
+        return read_switch(header->misc, record);
     case PERF_RECORD_LOST:
         take_u64(r);
         record->lost = take_u64(r);

@@ -181,9 +181,9 @@ static bool open_system_wide(struct rp_perf_sampler *s, struct rp_perf_events *e
     return false;
 }
 
-/* How many events may be open at the same time. */
-static size_t events_room(const struct rp_perf_sampler *s, uint64_t files)
+size_t rp_perf_set_room(const struct rp_perf_sampler *s)
 {
+    uint64_t files = rp_raise_limits();
     uint64_t reserved = FILES_RESERVED + s->rings.n + s->targets.n;
 
     if (s->options.max_events)
@@ -369,7 +369,6 @@ static void clamp_rate(struct rp_perf_sampler *s)
 
 enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err)
 {
-    uint64_t files = rp_raise_limits();
     struct rp_cpu_list cpus = {0};
     struct opening o = {0};
     enum rp_status status = rp_cpu_list_read(&cpus, err);
@@ -380,12 +379,13 @@ enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err)
     if (!status)
         status = open_rings(s, &cpus, err);
     if (!status)
-        status = open_threads(s, events_room(s, files), &s->events, &o, err);
+        status = open_threads(s, rp_perf_set_room(s), &s->events, &o, err);
     if (!status && !s->events.at.n)
         status = explain(o.refusal ? o.refused_pid : s->targets.at[0].pid, o.refusal ? o.refusal : -ESRCH, err);
     if (!status) {
         note_what_is_missing(s);
         note_opening(s, &o);
+        rp_perf_peeks_open(s);
     }
     rp_vec_release(&cpus.at);
     return status;
@@ -404,8 +404,7 @@ enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes,
 {
     struct rp_perf_events larger = {0};
     struct rp_perf_want saved = s->want;
-    uint64_t files = rp_raise_limits();
-    size_t room = events_room(s, files);
+    size_t room = rp_perf_set_room(s);
     struct opening o = {0};
     enum rp_status status = RP_OK;
 
@@ -415,6 +414,7 @@ enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes,
         s->may_grow = false;
         return RP_OK;
     }
+    rp_perf_peeks_close(s);
     room -= s->events.at.n;
     s->want.stack_bytes = stack_bytes;
     s->want.enable_on_exec = false;
@@ -426,6 +426,7 @@ enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes,
         rp_perf_set_close(s, &larger);
         s->want = saved;
         s->may_grow = false;
+        rp_perf_peeks_open(s);
         return status;
     }
     s->owners.newest = lowest_id(&larger);
@@ -435,6 +436,7 @@ enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes,
     s->stats.vanished += o.vanished;
     s->stats.stack_bytes = stack_bytes;
     s->stats.stack_grown++;
+    rp_perf_peeks_open(s);
     return RP_OK;
 }
 

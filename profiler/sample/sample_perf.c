@@ -52,7 +52,9 @@ static enum rp_status perf_start(struct rp_sampler *base, struct rp_err *err)
     if (status)
         return status;
     s->running = true;
-    if (!s->options.enable_on_exec && !rp_perf_set_enable(&s->events, true))
+    s->stats.waits = s->want.switches;
+    s->peeks.window_ns = rp_now_ns();
+    if (!s->options.enable_on_exec && (!rp_perf_set_enable(&s->events, true) || !rp_perf_set_enable(&s->peeks.events, true)))
         return rp_fail(err, RP_FAILED, "an event could not be switched on (%s); try again", strerror(errno));
     return RP_OK;
 }
@@ -81,6 +83,7 @@ static void load(struct rp_perf_sampler *s, uint32_t r)
         case RP_PERF_LOST:
             s->lost_records += next->record.lost;
             rp_perf_owners_forget_all(&s->owners);
+            rp_perf_owners_forget_all(&s->peeks.owners);
             break;
         case RP_PERF_THROTTLE:
             s->stats.throttled++;
@@ -109,19 +112,46 @@ static enum rp_perf_verdict judge(struct rp_perf_sampler *s, uint32_t r, const s
     return verdict;
 }
 
+/* A stack of a thread going off the CPU comes as a sample of another event. */
+static enum rp_perf_verdict judge_peek(struct rp_perf_sampler *s, uint32_t r, const struct rp_perf_record *record)
+{
+    uint64_t other;
+
+    return rp_perf_owners_ask(&s->peeks.owners, r, record->by_tid, record->id, &other);
+}
+
+/* In place: the sample is the first member of both. */
+static void make_peek(struct rp_event *event)
+{
+    struct rp_snapshot sample = event->u.sample;
+    static const uint8_t args[6] = {RP_RDI, RP_RSI, RP_RDX, RP_R10, RP_R8, RP_R9};
+
+    event->kind = RP_EVENT_PEEK;
+    event->u.peek.sample = sample;
+    event->u.peek.syscall = -1;
+    event->u.peek.at_switch = true;
+    for (size_t i = 0; i < sizeof args; i++)
+        event->u.peek.args[i] = sample.regs[args[i]];
+}
+
 static void forget_if_another(struct rp_perf_sampler *s, const struct rp_event *event)
 {
     if (event->kind == RP_EVENT_FORK || event->kind == RP_EVENT_EXIT || (event->kind == RP_EVENT_COMM && event->u.comm.exec))
+    {
         rp_perf_owners_forget(&s->owners, (uint32_t)s->rings.n, event->tid);
+        rp_perf_owners_forget(&s->peeks.owners, (uint32_t)s->rings.n, event->tid);
+    }
 }
 
 static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_sink *sink, void *context, struct rp_err *err)
 {
     struct rp_perf_record *record = &s->pending[r].record;
 
+    bool peek = record->event.kind == RP_EVENT_SAMPLE && rp_perf_peeks_own(&s->peeks, record->id);
+
     if (!is_target(s, record->event.pid))
         return RP_OK;
-    switch (judge(s, r, record)) {
+    switch (peek ? judge_peek(s, r, record) : judge(s, r, record)) {
     case RP_PERF_NOMEM:
         return rp_fail_nomem(err);
     case RP_PERF_TWICE:
@@ -130,7 +160,11 @@ static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_si
         break;
     }
     forget_if_another(s, &record->event);
-    if (record->event.kind == RP_EVENT_SAMPLE) {
+    s->stats.switches += record->event.kind == RP_EVENT_SWITCH;
+    if (peek) {
+        make_peek(&record->event);
+        s->stats.peeks++;
+    } else if (record->event.kind == RP_EVENT_SAMPLE) {
         record->event.u.sample.weight_ns = rp_perf_period_ns(s->want.hz);
         s->stats.samples++;
     }
@@ -169,6 +203,8 @@ static enum rp_status perf_drain(struct rp_sampler *base, bool final, rp_event_s
         rp_perf_ring_advance(&s->rings.at[r], s->pending[r].size);
         load(s, r);
     }
+    if (s->running)
+        rp_perf_peeks_adapt(s, rp_now_ns());
     return status;
 }
 
@@ -215,6 +251,7 @@ static void perf_stop(struct rp_sampler *base)
 
     if (!s->running)
         return;
+    (void)rp_perf_set_enable(&s->peeks.events, false);
     (void)rp_perf_set_enable(&s->events, false);
     rp_perf_set_count_lost(s);
     s->running = false;
@@ -222,7 +259,7 @@ static void perf_stop(struct rp_sampler *base)
 
 static enum rp_status perf_toggle(struct rp_sampler *base, bool on, struct rp_err *err)
 {
-    if (!rp_perf_set_enable(&of(base)->events, on))
+    if (!rp_perf_set_enable(&of(base)->events, on) || !rp_perf_set_enable(&of(base)->peeks.events, on))
         return rp_fail(err, RP_FAILED, "an event could not be switched %s (%s); try again", on ? "on" : "off", strerror(errno));
     return RP_OK;
 }
@@ -265,6 +302,9 @@ static void perf_free(struct rp_sampler *base)
 
     if (!s)
         return;
+    rp_perf_peeks_close(s);
+    rp_vec_release(&s->peeks.ids);
+    rp_perf_owners_release(&s->peeks.owners);
     rp_perf_set_close(s, &s->events);
     for (size_t i = 0; i < s->rings.n; i++)
         rp_perf_ring_close(&s->rings.at[i]);
@@ -318,6 +358,7 @@ static void set_want(struct rp_perf_sampler *s)
         .inherit_thread = true,
         .count_lost = true,
         .enable_on_exec = s->options.enable_on_exec,
+        .switches = s->options.waits,
     };
 }
 

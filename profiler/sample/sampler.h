@@ -17,6 +17,7 @@
 enum rp_event_kind {
     RP_EVENT_SAMPLE, /* a running thread was seen */
     RP_EVENT_SWITCH, /* a thread went off or on a CPU */
+    RP_EVENT_PEEK,   /* a thread off the CPU was seen: its stack, and what it waits in */
     RP_EVENT_MMAP,   /* executable memory appeared */
     RP_EVENT_COMM,   /* a thread got a name; `exec` when by execve: all mappings are gone */
     RP_EVENT_FORK,   /* a thread or process began */
@@ -29,6 +30,12 @@ struct rp_event {
     uint32_t pid, tid;
     union {
         struct rp_snapshot sample; /* pointers in it are good during the callback only */
+        struct {
+            struct rp_snapshot sample; /* of the moment of going off (perf) or of some moment of waiting (procfs: sp_only) */
+            int syscall;               /* number; -1 unknown: registers of a switch sample do not hold it */
+            uint64_t args[6];          /* of the system call: procfs, or rdi rsi rdx r10 r8 r9 of a switch sample */
+            bool at_switch;            /* belongs to the switch-out of the same time; else to the wait that is open at `time_ns` */
+        } peek;
         struct {
             bool out;       /* else: in */
             bool preempted; /* out while runnable */
@@ -65,6 +72,8 @@ struct rp_sampler_options {
     uint32_t stack_bytes;   /* first size of the stack copy; 0: the backend's default */
     bool kernel;            /* wish for kernel frames; the backend tells what it got */
     uint32_t ring_pages;    /* data pages per CPU, a power of two; 0: the backend's default */
+    bool waits;             /* hand over switches, and stacks of waits where allowed */
+    bool children;          /* follow children, existing and future */
     bool cycles_wanted;     /* prefer the hardware cycle counter when there is one */
     bool enable_on_exec;    /* launch: start counting at the child's execve */
     uint32_t max_events;    /* most perf events open at a time; 0: as many as open files allow */
@@ -84,6 +93,10 @@ struct rp_sampler_stats {
     uint32_t threads_unsampled; /* threads left out for want of descriptors */
     bool system_wide;          /* per-CPU events filtered by process */
     uint32_t ring_pages;       /* data pages per CPU in use */
+    uint32_t waits;            /* what it hands over of waiting, as rp_run.waits: 0 nothing; 1 every switch, so that fold/ looks at open waits through
+                                * procfs itself; 2 what it saw: it makes SWITCH and PEEK events out of its own looks at blocked threads */
+    uint64_t switches;         /* switch records handed over */
+    uint64_t peeks;            /* stacks of threads going off the CPU handed over */
     uint64_t damaged;          /* records whose sizes contradict each other: 0 unless the kernel errs */
     char note[512];            /* what had to be done differently, one or more sentences; "" when nothing */
 };

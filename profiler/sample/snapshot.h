@@ -25,6 +25,7 @@ struct rp_snapshot {
     const uint64_t *kernel;    /* kernel program counters, leaf first; NULL when none */
     uint32_t nkernel;
     uint64_t weight_ns;        /* time this sample stands for (sampling period) */
+    bool sp_only;              /* a blocked thread seen from outside: of the registers only RIP and RSP are known */
 };
 
 #endif

@@ -24,17 +24,19 @@ size_t rp_snapshot_record_bytes(const uint8_t head[8])
     return bytes < sizeof(struct rp_record_head) || bytes > RP_SNAPSHOT_RECORD_MAX || bytes % 8 ? 0 : bytes;
 }
 
-static bool parse_sample(const uint8_t *bytes, size_t size, uint64_t *kernel, struct rp_snapshot *s)
+/* `head`: the size of what comes before the registers. */
+static bool parse_sample(const uint8_t *bytes, size_t size, size_t head, uint64_t *kernel, struct rp_snapshot *s)
 {
     struct rp_record_sample record;
-    const uint8_t *at = bytes + sizeof record;
-    size_t need = sizeof record;
+    const uint8_t *at = bytes + head;
+    size_t need = head;
 
-    if (size < sizeof record)
+    if (size < head)
         return false;
     memcpy(&record, bytes, sizeof record);
     s->has_user = record.flags & RP_SAMPLE_HAS_USER;
     s->stack_cut = record.flags & RP_SAMPLE_CUT;
+    s->sp_only = record.flags & RP_SAMPLE_SP_ONLY;
     s->weight_ns = record.weight_ns;
     if (record.nkernel > RP_KERNEL_FRAMES_MAX || record.stack_bytes > RP_STACK_COPY_MAX)
         return false;
@@ -51,6 +53,20 @@ static bool parse_sample(const uint8_t *bytes, size_t size, uint64_t *kernel, st
     s->nkernel = record.nkernel;
     s->stack = record.stack_bytes ? at : NULL;
     s->stack_bytes = record.stack_bytes;
+    return true;
+}
+
+static bool parse_peek(const uint8_t *bytes, size_t size, uint64_t *kernel, struct rp_event *event)
+{
+    struct rp_record_peek record;
+
+    event->kind = RP_EVENT_PEEK;
+    if (!parse_sample(bytes, size, sizeof record, kernel, &event->u.peek.sample))
+        return false;
+    memcpy(&record, bytes, sizeof record);
+    event->u.peek.at_switch = record.sample.flags & RP_SAMPLE_AT_SWITCH;
+    event->u.peek.syscall = record.syscall < 0 || record.syscall > INT16_MAX ? -1 : (int)record.syscall;
+    memcpy(event->u.peek.args, record.args, sizeof record.args);
     return true;
 }
 
@@ -91,7 +107,9 @@ bool rp_snapshot_record_parse(const uint8_t *bytes, size_t size, uint64_t kernel
     switch (head.kind) {
     case RP_RECORD_SAMPLE:
         event->kind = RP_EVENT_SAMPLE;
-        return parse_sample(bytes, size, kernel, &event->u.sample);
+        return parse_sample(bytes, size, sizeof(struct rp_record_sample), kernel, &event->u.sample);
+    case RP_RECORD_PEEK:
+        return parse_peek(bytes, size, kernel, event);
     case RP_RECORD_COMM:
         return parse_comm(bytes, size, event);
     case RP_RECORD_FORK:

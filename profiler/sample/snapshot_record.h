@@ -15,7 +15,7 @@ struct rp_snapshot_header {
     uint32_t version, registers;
 };
 
-enum { RP_RECORD_SAMPLE = 1, RP_RECORD_COMM, RP_RECORD_FORK, RP_RECORD_EXIT, RP_RECORD_SWITCH };
+enum { RP_RECORD_SAMPLE = 1, RP_RECORD_COMM, RP_RECORD_FORK, RP_RECORD_EXIT, RP_RECORD_SWITCH, RP_RECORD_PEEK };
 
 /* Starts every record. */
 struct rp_record_head {
@@ -25,13 +25,20 @@ struct rp_record_head {
     uint32_t pid, tid;
 };
 
-enum { RP_SAMPLE_HAS_USER = 1, RP_SAMPLE_CUT = 2 };
+enum { RP_SAMPLE_HAS_USER = 1, RP_SAMPLE_CUT = 2, RP_SAMPLE_SP_ONLY = 4, RP_SAMPLE_AT_SWITCH = 8 };
 
 /* Then: registers (when there are any), kernel addresses, stack bytes, zeroes up to a multiple of 8. */
 struct rp_record_sample {
     struct rp_record_head head;
     uint32_t flags, stack_bytes, nkernel, zero;
     uint64_t weight_ns;
+};
+
+/* Then as behind a sample. */
+struct rp_record_peek {
+    struct rp_record_sample sample;
+    int64_t syscall;
+    uint64_t args[6];
 };
 
 /* Then: the name with its NUL, zeroes. */

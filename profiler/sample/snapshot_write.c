@@ -167,19 +167,29 @@ static void put_padding(struct rp_buf *out, size_t length)
     rp_buf_fill(out, 0, (int)(-length & 7));
 }
 
-static void put_sample(struct rp_buf *out, struct rp_record_head head, const struct rp_snapshot *s)
+/* `peek`: what stands between the record of a sample and its registers. */
+static void put_sample(struct rp_buf *out, struct rp_record_head head, const struct rp_snapshot *s, uint32_t flags, const void *peek, size_t peek_bytes)
 {
     struct rp_record_sample record = {head, 0, s->stack ? s->stack_bytes : 0, s->nkernel, 0, s->weight_ns};
-    size_t bytes = sizeof record + (s->has_user ? sizeof s->regs : 0) + s->nkernel * sizeof *s->kernel + record.stack_bytes;
+    size_t bytes = sizeof record + peek_bytes + (s->has_user ? sizeof s->regs : 0) + s->nkernel * sizeof *s->kernel + record.stack_bytes;
 
-    record.flags = (s->has_user ? RP_SAMPLE_HAS_USER : 0u) | (s->stack_cut ? RP_SAMPLE_CUT : 0u);
+    record.flags = flags | (s->has_user ? RP_SAMPLE_HAS_USER : 0u) | (s->stack_cut ? RP_SAMPLE_CUT : 0u) | (s->sp_only ? RP_SAMPLE_SP_ONLY : 0u);
     record.head.bytes = (uint32_t)((bytes + 7) & ~(size_t)7);
     rp_buf_append(out, &record, sizeof record);
+    rp_buf_append(out, peek, peek_bytes);
     if (s->has_user)
         rp_buf_append(out, s->regs, sizeof s->regs);
     rp_buf_append(out, s->kernel, s->nkernel * sizeof *s->kernel);
     rp_buf_append(out, s->stack, record.stack_bytes);
     put_padding(out, bytes);
+}
+
+static void put_peek(struct rp_buf *out, struct rp_record_head head, const struct rp_event *e)
+{
+    struct rp_record_peek record = {.syscall = e->u.peek.syscall};
+
+    memcpy(record.args, e->u.peek.args, sizeof record.args);
+    put_sample(out, head, &e->u.peek.sample, e->u.peek.at_switch ? RP_SAMPLE_AT_SWITCH : 0, &record.syscall, sizeof record - sizeof record.sample);
 }
 
 static void put_comm(struct rp_buf *out, struct rp_record_head head, const char *comm, bool exec)
@@ -204,7 +214,11 @@ enum rp_status rp_snapshot_writer_event(struct rp_snapshot_writer *w, const stru
         return write_mmap_event(w, e, err);
     case RP_EVENT_SAMPLE:
         head.kind = RP_RECORD_SAMPLE;
-        put_sample(&w->samples, head, &e->u.sample);
+        put_sample(&w->samples, head, &e->u.sample, 0, NULL, 0);
+        break;
+    case RP_EVENT_PEEK:
+        head.kind = RP_RECORD_PEEK;
+        put_peek(&w->samples, head, e);
         break;
     case RP_EVENT_COMM:
         head.kind = RP_RECORD_COMM;

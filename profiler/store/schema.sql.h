@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The schema of a profile file, version 1, as `sqlite3 FILE .schema` shows it. Loading insists on these very texts, so that a file cannot put
+/* The schema of a profile file, version 2, as `sqlite3 FILE .schema` shows it. Loading insists on these very texts, so that a file cannot put
  * something else (a view, a virtual table, a generated column) in the place of a table.
  *
  * Ids count from 0 without gaps and are positions in memory, see model/profile.h. 64-bit addresses, devices and inodes are stored as signed numbers:
@@ -87,8 +87,13 @@
     "  process INTEGER NOT NULL REFERENCES processes,\n"                                                               \
     "  tid INTEGER NOT NULL,\n"                                                                                        \
     "  comm INTEGER NOT NULL REFERENCES strings,\n"                                                                    \
-    "  wall_ns INTEGER NOT NULL, -- how long it was watched\n"                                                         \
-    "  cpu_ns INTEGER NOT NULL -- how long it was on a CPU in that time\n"                                             \
+    "  wall_ns INTEGER NOT NULL, -- how long it was watched; with waits measured: cpu + preempted + waiting\n"         \
+    "  cpu_ns INTEGER NOT NULL, -- how long it was on a CPU in that time\n"                                            \
+    "  preempted_ns INTEGER NOT NULL, -- off the CPU while it could have run\n"                                        \
+    "  preemptions INTEGER NOT NULL,\n"                                                                                \
+    "  waiting_ns INTEGER NOT NULL, -- off the CPU of its own will\n"                                                  \
+    "  waits INTEGER NOT NULL,\n"                                                                                      \
+    "  run_delay_ns INTEGER NOT NULL -- waiting for a CPU, whether preempted or just woken\n"                          \
     ") STRICT"
 
 #define RP_SCHEMA_RUN                                                                                                  \
@@ -110,7 +115,12 @@
     "  map_lines INTEGER NOT NULL,\n"                                                                                  \
     "  map_rejected INTEGER NOT NULL,\n"                                                                               \
     "  nblocks INTEGER NOT NULL,\n"                                                                                    \
-    "  block_ns INTEGER NOT NULL -- length of one block of time\n"                                                     \
+    "  block_ns INTEGER NOT NULL, -- length of one block of time\n"                                                    \
+    "  waits INTEGER NOT NULL, -- 0 not measured, 1 exact, 2 sampled\n"                                                \
+    "  sampler INTEGER NOT NULL REFERENCES strings,\n"                                                                 \
+    "  switches INTEGER NOT NULL,\n"                                                                                   \
+    "  wait_stacks INTEGER NOT NULL, -- waits whose stack was seen\n"                                                  \
+    "  cpus INTEGER NOT NULL -- that the processes might use\n"                                                        \
     ") STRICT"
 
 #define RP_SCHEMA_COUNTS                                                                                               \
@@ -122,6 +132,81 @@
     "  state INTEGER NOT NULL, -- 0 running, 1 blocked\n"                                                              \
     "  n INTEGER NOT NULL, -- samples\n"                                                                               \
     "  weight_ns INTEGER NOT NULL\n"                                                                                   \
+    ") STRICT"
+
+#define RP_SCHEMA_WAIT_TOTALS                                                                                          \
+    "CREATE TABLE wait_totals ( -- all waits, by how long they took\n"                                                 \
+    "  thread INTEGER NOT NULL REFERENCES threads,\n"                                                                  \
+    "  wait_class INTEGER NOT NULL, -- c: [2^(c/4), 2^((c+1)/4)) ns, linear in between\n"                              \
+    "  n INTEGER NOT NULL,\n"                                                                                          \
+    "  ns INTEGER NOT NULL,\n"                                                                                         \
+    "  max_ns INTEGER NOT NULL\n"                                                                                      \
+    ") STRICT"
+
+#define RP_SCHEMA_WAITS                                                                                                \
+    "CREATE TABLE waits ( -- those of them whose stack was seen\n"                                                     \
+    "  thread INTEGER NOT NULL REFERENCES threads,\n"                                                                  \
+    "  node INTEGER NOT NULL REFERENCES nodes,\n"                                                                      \
+    "  tag INTEGER NOT NULL, -- lock + 1; 0 none\n"                                                                    \
+    "  wait_class INTEGER NOT NULL,\n"                                                                                 \
+    "  syscall INTEGER, -- NULL unknown\n"                                                                             \
+    "  n INTEGER NOT NULL,\n"                                                                                          \
+    "  ns INTEGER NOT NULL,\n"                                                                                         \
+    "  max_ns INTEGER NOT NULL\n"                                                                                      \
+    ") STRICT"
+
+#define RP_SCHEMA_LOCKS                                                                                                \
+    "CREATE TABLE locks (\n"                                                                                           \
+    "  id INTEGER PRIMARY KEY,\n"                                                                                      \
+    "  process INTEGER NOT NULL REFERENCES processes,\n"                                                               \
+    "  address INTEGER NOT NULL, -- in the process\n"                                                                  \
+    "  image INTEGER NOT NULL REFERENCES images, -- of a static lock; 0 on a heap or stack\n"                          \
+    "  addr INTEGER NOT NULL, -- in the ELF file\n"                                                                    \
+    "  symbol INTEGER NOT NULL REFERENCES strings,\n"                                                                  \
+    "  database INTEGER NOT NULL REFERENCES strings -- whose connection it guards\n"                                   \
+    ") STRICT"
+
+#define RP_SCHEMA_HOLDERS                                                                                              \
+    "CREATE TABLE holders ( -- who held a lock while another waited\n"                                                 \
+    "  lock INTEGER NOT NULL REFERENCES locks,\n"                                                                      \
+    "  thread INTEGER REFERENCES threads, -- NULL unknown\n"                                                           \
+    "  node INTEGER NOT NULL REFERENCES nodes, -- what it did; 0 unknown\n"                                            \
+    "  state INTEGER NOT NULL, -- 0 running, 1 blocked\n"                                                              \
+    "  n INTEGER NOT NULL, -- waits\n"                                                                                 \
+    "  ns INTEGER NOT NULL\n"                                                                                          \
+    ") STRICT"
+
+/* As version 1 had them. */
+#define RP_SCHEMA_THREADS_1                                                                                            \
+    "CREATE TABLE threads (\n"                                                                                         \
+    "  id INTEGER PRIMARY KEY,\n"                                                                                      \
+    "  process INTEGER NOT NULL REFERENCES processes,\n"                                                               \
+    "  tid INTEGER NOT NULL,\n"                                                                                        \
+    "  comm INTEGER NOT NULL REFERENCES strings,\n"                                                                    \
+    "  wall_ns INTEGER NOT NULL, -- how long it was watched\n"                                                         \
+    "  cpu_ns INTEGER NOT NULL -- how long it was on a CPU in that time\n"                                             \
+    ") STRICT"
+
+#define RP_SCHEMA_RUN_1                                                                                                \
+    "CREATE TABLE run ( -- one row\n"                                                                                  \
+    "  id INTEGER PRIMARY KEY,\n"                                                                                      \
+    "  started_unix_ns INTEGER NOT NULL,\n"                                                                            \
+    "  seconds_ns INTEGER NOT NULL, -- how long sampling lasted\n"                                                     \
+    "  hz INTEGER NOT NULL,\n"                                                                                         \
+    "  source INTEGER NOT NULL REFERENCES strings,\n"                                                                  \
+    "  host INTEGER NOT NULL REFERENCES strings,\n"                                                                    \
+    "  kernel_visible INTEGER NOT NULL,\n"                                                                             \
+    "  stack_bytes INTEGER NOT NULL,\n"                                                                                \
+    "  stack_grown INTEGER NOT NULL,\n"                                                                                \
+    "  lost INTEGER NOT NULL,\n"                                                                                       \
+    "  throttled INTEGER NOT NULL,\n"                                                                                  \
+    "  vanished INTEGER NOT NULL,\n"                                                                                   \
+    "  threads_unsampled INTEGER NOT NULL,\n"                                                                          \
+    "  note INTEGER NOT NULL REFERENCES strings,\n"                                                                    \
+    "  map_lines INTEGER NOT NULL,\n"                                                                                  \
+    "  map_rejected INTEGER NOT NULL,\n"                                                                               \
+    "  nblocks INTEGER NOT NULL,\n"                                                                                    \
+    "  block_ns INTEGER NOT NULL -- length of one block of time\n"                                                     \
     ") STRICT"
 
 /* The last two may be missing: files made before there were any. */

@@ -12,7 +12,8 @@
 
 /* "rowp" */
 #define RP_STORE_APPLICATION_ID 0x726f7770
-#define RP_STORE_VERSION 1
+/* 2: waits, locks, holders. Files of version 1 are read. */
+#define RP_STORE_VERSION 2
 
 /* RP_EXISTS when `path` is there and `force` is not given; RP_IO. A symlink, directory or device at `path` is never replaced by a rename: said so. */
 enum rp_status rp_store_save(const struct rp_profile *profile, const char *path, bool force, struct rp_err *err);

@@ -28,6 +28,7 @@ struct load {
     const char *path;
     struct rp_profile *profile;
     uint64_t steps, steps_max;
+    uint32_t version;
     struct rp_err *err;
 };
 
@@ -74,12 +75,12 @@ static enum rp_status check_header(const unsigned char *header, ssize_t got, con
     if (version > RP_STORE_VERSION)
         return rp_fail(err, RP_FORMAT, "%s is a profile of version %u, newer than the version %d that this rowprof reads; use a newer rowprof", path,
                        version, RP_STORE_VERSION);
-    if (version < RP_STORE_VERSION)
+    if (!version)
         return not_a_profile(path, "its version is 0", err);
     return RP_OK;
 }
 
-static enum rp_status check_file(const char *path, uint64_t *size, struct rp_err *err)
+static enum rp_status check_file(const char *path, uint64_t *size, uint32_t *version, struct rp_err *err)
 {
     unsigned char header[HEADER_BYTES];
     struct stat st;
@@ -100,6 +101,7 @@ static enum rp_status check_file(const char *path, uint64_t *size, struct rp_err
         *size = (uint64_t)st.st_size;
         got = rp_pread_full(fd, header, sizeof header, 0);
         status = got < 0 ? rp_fail(err, RP_IO, "cannot read the profile %s: %s", path, strerror(errno)) : check_header(header, got, path, err);
+        *version = status ? 0 : big_endian(header + 60);
     }
     close(fd);
     return status;
@@ -173,6 +175,18 @@ static enum rp_status bad_row(const struct load *load, const char *table, uint64
     return damaged(load, text);
 }
 
+/* How many of its fields the table has in this file. */
+static size_t nfields(const struct load *load, const struct rp_store_table *t)
+{
+    size_t n = 0;
+
+    if (load->version == 1 && t->schema_1)
+        return t->nfields_1;
+    while (t->fields[n].column)
+        n++;
+    return n;
+}
+
 /* Ids are positions; a rowid only has to rise, and `last` is the one before. */
 static bool is_next(const struct rp_store_table *t, sqlite3_int64 id, size_t position, sqlite3_int64 last)
 {
@@ -182,15 +196,21 @@ static bool is_next(const struct rp_store_table *t, sqlite3_int64 id, size_t pos
 static enum rp_status take_row(const struct load *load, const struct rp_store_table *t, sqlite3_stmt *query, void *row)
 {
     sqlite3_int64 id = sqlite3_column_int64(query, 0);
-    int column = 1;
+    size_t n = nfields(load, t);
     struct rp_err why = {0};
     enum rp_status status;
 
     memset(row, 0, t->row_size);
-    for (const struct rp_store_field *f = t->fields; f->column; f++, column++) {
-        bool null = f->check == RP_STORE_LOCATION_OR_NULL && sqlite3_column_type(query, column) == SQLITE_NULL;
-        uint64_t value = null ? RP_LOCATION_NONE : (uint64_t)sqlite3_column_int64(query, column);
-        const char *wrong = null || sqlite3_column_type(query, column) == SQLITE_INTEGER ? rp_store_field_wrong(f, load->profile, value)
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_store_field *f = &t->fields[i];
+        int column = (int)i + 1;
+        uint64_t value = 0;
+        bool null = rp_store_field_null(f, &value) && sqlite3_column_type(query, column) == SQLITE_NULL;
+        const char *wrong;
+
+        if (!null)
+            value = (uint64_t)sqlite3_column_int64(query, column);
+        wrong = null || sqlite3_column_type(query, column) == SQLITE_INTEGER ? rp_store_field_wrong(f, load->profile, value)
                                                                                          : "is no whole number";
 
         if (wrong)
@@ -211,8 +231,8 @@ static enum rp_status prepare_select(const struct load *load, const struct rp_st
     int code;
 
     rp_buf_printf(&sql, "SELECT %s", t->key);
-    for (const struct rp_store_field *f = t->fields; f->column; f++)
-        rp_buf_printf(&sql, ",%s", f->column);
+    for (size_t i = 0; i < nfields(load, t); i++)
+        rp_buf_printf(&sql, ",%s", t->fields[i].column);
     rp_buf_printf(&sql, " FROM %s ORDER BY %s", t->name, t->key);
     if (sql.failed) {
         rp_buf_release(&sql);
@@ -238,7 +258,8 @@ static enum rp_status load_table(const struct load *load, const struct rp_store_
     size_t position = 0;
     int code = SQLITE_OK;
     bool missing = false;
-    enum rp_status status = row ? check_schema(load, t->name, t->schema, &missing) : rp_fail_nomem(load->err);
+    const char *schema = load->version == 1 && t->schema_1 ? t->schema_1 : t->schema;
+    enum rp_status status = row ? check_schema(load, t->name, schema, &missing) : rp_fail_nomem(load->err);
 
     if (missing && t->optional) {
         rp_free(row);
@@ -333,7 +354,7 @@ enum rp_status rp_store_load(struct rp_profile *profile, const char *path, struc
     enum rp_status status;
 
     memset(profile, 0, sizeof *profile);
-    status = check_file(path, &size, err);
+    status = check_file(path, &size, &load.version, err);
     if (status)
         return status;
     load.steps_max = 16 * size + 1000000;
@@ -344,7 +365,8 @@ enum rp_status rp_store_load(struct rp_profile *profile, const char *path, struc
     if (status == RP_OK)
         status = load_strings(&load);
     for (const struct rp_store_table *t = rp_store_tables; status == RP_OK && t->name; t++)
-        status = load_table(&load, t);
+        if (t->since <= load.version)
+            status = load_table(&load, t);
     if (status == RP_OK)
         status = check_stacks(&load);
     sqlite3_close(load.db);

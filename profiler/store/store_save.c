@@ -123,12 +123,12 @@ static enum rp_status bind_row(sqlite3_stmt *insert, const struct rp_store_table
     int code = sqlite3_bind_int64(insert, 1, (sqlite3_int64)i), column = 2;
 
     for (const struct rp_store_field *f = t->fields; f->column && code == SQLITE_OK; f++, column++) {
-        uint64_t value = rp_store_field_get(f, row);
+        uint64_t value = rp_store_field_get(f, row), null;
         const char *wrong = rp_store_field_wrong(f, p, value);
 
         if (wrong)
             return rp_fail(err, RP_FAILED, "the profile cannot be saved: %s of row %zu of %s %s", f->column, i, t->name, wrong);
-        if (f->check == RP_STORE_LOCATION_OR_NULL && value == RP_LOCATION_NONE)
+        if (rp_store_field_null(f, &null) && value == null)
             code = sqlite3_bind_null(insert, column);
         else
             code = sqlite3_bind_int64(insert, column, (sqlite3_int64)value);

@@ -20,6 +20,9 @@ enum rp_store_check {
     RP_STORE_NODE,
     RP_STORE_PROCESS,
     RP_STORE_THREAD,
+    RP_STORE_THREAD_OR_NULL, /* NULL is UINT32_MAX */
+    RP_STORE_LOCK,
+    RP_STORE_SYSCALL_OR_NULL, /* a 16-bit number, NULL is -1 */
 };
 
 struct rp_store_field {
@@ -30,7 +33,7 @@ struct rp_store_field {
     uint64_t max;
 };
 
-enum { RP_STORE_FIELDS_MAX = 20 };
+enum { RP_STORE_FIELDS_MAX = 25 };
 
 /* One table. Rows of `row_size` bytes; the callbacks know where they live. */
 struct rp_store_table {
@@ -44,6 +47,10 @@ struct rp_store_table {
     void (*get)(const struct rp_profile *p, size_t i, void *row);
     /* Adds a row that was checked field by field. RP_FORMAT, with what is wrong in `err`, for what spans fields. */
     enum rp_status (*add)(struct rp_profile *p, const void *row, struct rp_err *err);
+    uint32_t since; /* first version that has it */
+    /* How version 1 made it and how many of `fields` it had; NULL: as now. */
+    const char *schema_1;
+    uint8_t nfields_1;
     bool optional; /* a file without the table is one with an empty table */
 };
 
@@ -53,6 +60,9 @@ extern const struct rp_store_table rp_store_tables[];
 
 /* What is wrong with a value, given what of `p` is there already; NULL when nothing is. */
 const char *rp_store_field_wrong(const struct rp_store_field *field, const struct rp_profile *p, uint64_t value);
+
+/* What NULL in the file stands for; false: a field that is never NULL. */
+bool rp_store_field_null(const struct rp_store_field *field, uint64_t *value);
 
 /* The bits of a field of `row`, widened. */
 uint64_t rp_store_field_get(const struct rp_store_field *field, const void *row);

@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,6 +218,13 @@ done:
     return status;
 }
 
+uint32_t rp_process_cpus(uint32_t pid)
+{
+    cpu_set_t cpus;
+
+    return sched_getaffinity((pid_t)pid, sizeof cpus, &cpus) == 0 ? (uint32_t)CPU_COUNT(&cpus) : 0;
+}
+
 static bool read_thread(uint32_t pid, uint32_t tid, struct rp_buf *text, struct rp_thread_info *info)
 {
     struct stat_line stat;
@@ -289,6 +297,20 @@ enum rp_status rp_threads_read(uint32_t pid, struct rp_thread_infos *threads, st
     if (!status)
         qsort(threads->at.at, threads->at.n, sizeof *threads->at.at, by_tid);
     return status;
+}
+
+uint32_t rp_thread_ns_tid(uint32_t pid, uint32_t tid)
+{
+    struct rp_buf text = {0};
+    uint64_t numbers[32];
+    size_t n = 0;
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%u/task/%u/status", pid, tid);
+    if (read_small(path, &text))
+        n = status_numbers(&text, "NSpid:", numbers, sizeof numbers / sizeof *numbers);
+    rp_buf_release(&text);
+    return n ? (uint32_t)numbers[n - 1] : 0;
 }
 
 void rp_threads_release(struct rp_thread_infos *threads)

@@ -25,6 +25,9 @@ struct rp_process_info {
 /* RP_NOPROC: no such process (or a zombie), a thread id instead of a pid (names the pid), or 32-bit. RP_PERM is not raised here. */
 enum rp_status rp_process_read(uint32_t pid, struct rp_process_info *info, struct rp_err *err);
 
+/* How many CPUs its affinity allows; 0 when that cannot be told. */
+uint32_t rp_process_cpus(uint32_t pid);
+
 struct rp_thread_info {
     uint32_t tid;
     char comm[64];
@@ -40,6 +43,8 @@ struct rp_thread_infos {
 enum rp_status rp_threads_read(uint32_t pid, struct rp_thread_infos *threads, struct rp_err *err);
 /* One thread; false when it is gone. */
 bool rp_thread_read(uint32_t pid, uint32_t tid, struct rp_thread_info *info);
+/* Its thread id in its own pid namespace; 0 when it is gone. */
+uint32_t rp_thread_ns_tid(uint32_t pid, uint32_t tid);
 void rp_threads_release(struct rp_thread_infos *threads);
 
 /* The seam through which unwinding and statement finding read target memory: process_vm_readv live, saved pages in replay. Returns the bytes

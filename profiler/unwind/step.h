@@ -25,6 +25,7 @@ struct rp_step {
     struct rp_address where;  /* of RP_RIP */
     bool exact;               /* the pc is no return address */
     bool by_frame_pointer;    /* how the frame at hand was reached */
+    bool sp_only;             /* the walk began with rip and rsp alone */
     bool no_memory;
 };
 
@@ -40,6 +41,9 @@ static inline enum rp_expr_end rp_step_read(const struct rp_step *s, uint64_t ad
 
 /* Goes over to the caller; of the registers that a call preserves only those in `keep` stay known. */
 enum rp_walk_end rp_step_arrive(struct rp_step *s, uint64_t cfa, uint64_t ra, uint32_t keep);
+
+/* The frame at hand has its CFA from rbp, which is not known: looks for the place where its prologue has put the caller's, and sets rbp. */
+bool rp_step_find_rbp(struct rp_step *s);
 
 /* The step where no row covers the pc. */
 enum rp_walk_end rp_step_without_row(struct rp_step *s, const struct rp_rule *rule, struct rp_walk_frame *frame);

@@ -81,8 +81,12 @@ static enum rp_walk_end fast_step(struct rp_step *s, const struct rp_rule *rule,
     uint64_t cfa = s->regs[rule->cfa_reg] + (uint64_t)(int64_t)rule->cfa_offset, ra, value;
     uint32_t keep = RP_STEP_SAVED;
 
-    if (!(s->valid >> rule->cfa_reg & 1))
-        return RP_WALK_BAD_ROW;
+    if (!(s->valid >> rule->cfa_reg & 1)) {
+        if (!s->sp_only || rule->cfa_reg != RP_RBP || rule->cfa_offset != 16 || !rp_step_find_rbp(s))
+            return RP_WALK_BAD_ROW;
+        frame->by_frame_pointer = true;
+        cfa = s->regs[RP_RBP] + 16;
+    }
     if (rule->flags & RP_RULE_PLT)
         cfa += (s->regs[RP_RIP] & 15) >= rule->plt_limit ? 8 : 0;
     if (cfa <= s->regs[RP_RSP])
@@ -236,8 +240,9 @@ static void begin(struct rp_step *s, struct rp_unwinder *unwinder, struct rp_spa
     s->unwinder = unwinder;
     s->space = space;
     memcpy(s->regs, snapshot->regs, sizeof s->regs);
-    s->valid = (1u << RP_NREGS) - 1;
+    s->valid = snapshot->sp_only ? 1u << RP_RSP | 1u << RP_RIP : (1u << RP_NREGS) - 1;
     s->exact = true;
+    s->sp_only = snapshot->sp_only;
     s->low = snapshot->regs[RP_RSP];
     s->stack = snapshot->stack;
     s->high = s->low + snapshot->stack_bytes;

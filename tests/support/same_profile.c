@@ -36,6 +36,10 @@ static bool same_lengths(const struct rp_profile *a, const struct rp_profile *b,
     SAME_LENGTH(processes)
     SAME_LENGTH(threads)
     SAME_LENGTH(counts)
+    SAME_LENGTH(wait_totals)
+    SAME_LENGTH(waits)
+    SAME_LENGTH(locks)
+    SAME_LENGTH(holders)
     SAME_LENGTH(facts)
     SAME_LENGTH(rates)
     return true;
@@ -110,6 +114,11 @@ static bool same_counts(const struct rp_profile *a, const struct rp_profile *b, 
     SAME(threads, comm)
     SAME(threads, wall_ns)
     SAME(threads, cpu_ns)
+    SAME(threads, preempted_ns)
+    SAME(threads, preemptions)
+    SAME(threads, waiting_ns)
+    SAME(threads, waits)
+    SAME(threads, run_delay_ns)
     SAME(counts, thread)
     SAME(counts, node)
     SAME(counts, tag)
@@ -117,6 +126,36 @@ static bool same_counts(const struct rp_profile *a, const struct rp_profile *b, 
     SAME(counts, state)
     SAME(counts, n)
     SAME(counts, weight_ns)
+    return true;
+}
+
+static bool same_waits(const struct rp_profile *a, const struct rp_profile *b, struct rp_buf *why)
+{
+    SAME(wait_totals, thread)
+    SAME(wait_totals, wait_class)
+    SAME(wait_totals, n)
+    SAME(wait_totals, ns)
+    SAME(wait_totals, max_ns)
+    SAME(waits, thread)
+    SAME(waits, node)
+    SAME(waits, tag)
+    SAME(waits, wait_class)
+    SAME(waits, syscall)
+    SAME(waits, n)
+    SAME(waits, ns)
+    SAME(waits, max_ns)
+    SAME(locks, process)
+    SAME(locks, address)
+    SAME(locks, image)
+    SAME(locks, addr)
+    SAME(locks, symbol)
+    SAME(locks, database)
+    SAME(holders, lock)
+    SAME(holders, thread)
+    SAME(holders, node)
+    SAME(holders, state)
+    SAME(holders, n)
+    SAME(holders, ns)
     return true;
 }
 
@@ -139,10 +178,15 @@ static bool same_run(const struct rp_profile *a, const struct rp_profile *b, str
     SAME_VALUE(run.note)
     SAME_VALUE(run.map_lines)
     SAME_VALUE(run.map_rejected)
+    SAME_VALUE(run.waits)
+    SAME_VALUE(run.sampler)
+    SAME_VALUE(run.switches)
+    SAME_VALUE(run.wait_stacks)
+    SAME_VALUE(run.cpus)
     return true;
 }
 
 bool fake_profile_same(const struct rp_profile *a, const struct rp_profile *b, struct rp_buf *why)
 {
-    return same_lengths(a, b, why) && same_strings(a, b, why) && same_code(a, b, why) && same_counts(a, b, why) && same_run(a, b, why);
+    return same_lengths(a, b, why) && same_strings(a, b, why) && same_code(a, b, why) && same_counts(a, b, why) && same_waits(a, b, why) && same_run(a, b, why);
 }

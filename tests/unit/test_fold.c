@@ -123,7 +123,7 @@ static void exec_begins_another_generation(void **state)
     assert_int_equal(b->profile.threads.n, 2);
     assert_string_equal(thread_name(b, 1), "second");
     assert_int_equal(b->profile.counts.n, 2);
-    rp_fold_finish(&b->fold, 100);
+    assert_int_equal(rp_fold_finish(&b->fold, 100, &b->err), RP_OK);
     assert_int_equal(b->profile.threads.at[0].wall_ns, 10);
     assert_int_equal(b->profile.threads.at[1].wall_ns, 80);
 }
@@ -145,7 +145,7 @@ static void a_new_thread_carries_its_creators_name_until_it_takes_one(void **sta
     send(b, named);
     assert_string_equal(thread_name(b, 1), "worker");
     send(b, exit);
-    rp_fold_finish(&b->fold, 100);
+    assert_int_equal(rp_fold_finish(&b->fold, 100, &b->err), RP_OK);
     assert_int_equal(b->profile.threads.at[1].wall_ns, 25);
     assert_int_equal(b->profile.threads.at[0].wall_ns, 90);
 }

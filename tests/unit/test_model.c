@@ -225,9 +225,70 @@ static void test_every_allocation_may_fail(void **state)
     }
 }
 
+static void test_wait_classes_are_a_quarter_octave_wide(void **state)
+{
+    (void)state;
+    assert_int_equal(rp_wait_class(0), 0);
+    assert_int_equal(rp_wait_class(1), 0);
+    assert_int_equal(rp_wait_class(1024), 40);
+    assert_int_equal(rp_wait_class(1279), 40);
+    assert_int_equal(rp_wait_class(1280), 41);
+    assert_int_equal(rp_wait_class(2047), 43);
+    assert_int_equal(rp_wait_class(UINT64_MAX), RP_WAIT_CLASSES - 1);
+    assert_true(rp_wait_class_ns(40) == 1024 && rp_wait_class_ns(41) == 1280);
+    assert_true(rp_wait_class_ns(RP_WAIT_CLASSES) == UINT64_C(1) << 40);
+    for (uint32_t c = 9; c < RP_WAIT_CLASSES; c++) {
+        assert_int_equal(rp_wait_class(rp_wait_class_ns(c)), c);
+        assert_int_equal(rp_wait_class(rp_wait_class_ns(c) - 1), c - 1);
+    }
+}
+
+static void test_waits_count_in_totals_with_or_without_stack(void **state)
+{
+    struct rp_profile p;
+    struct rp_err err = {0};
+    struct rp_lock lock = {.process = 0, .address = 0x1000}, again = {.process = 0, .address = 0x1000, .symbol = 0}, other = {.process = 1, .address = 0x1000};
+    uint32_t location, node = 0, a = 9, b = 9;
+
+    (void)state;
+    assert_int_equal(sizeof(struct rp_wait), 40);
+    assert_int_equal(sizeof(struct rp_wait_total), 32);
+    assert_int_equal(rp_profile_init(&p, &err), RP_OK);
+    assert_int_equal(rp_profile_location(&p, 0, 1, 0, 0, &location, &err), RP_OK);
+    assert_int_equal(rp_profile_node(&p, 0, location, &node, &err), RP_OK);
+    for (uint64_t i = 0; i < 10; i++)
+        assert_int_equal(rp_profile_wait(&p, 3, 1100 + i, i % 2 ? node : 0, 0, 202, &err), RP_OK);
+    assert_int_equal(rp_profile_wait(&p, 3, 5000, node, 0, 202, &err), RP_OK);
+    assert_int_equal(rp_profile_wait(&p, 3, 5000, node, 1, 202, &err), RP_OK);
+    assert_int_equal(rp_profile_wait(&p, 3, 5000, node, 1, 70000, &err), RP_OK);
+    assert_int_equal(p.wait_totals.n, 2);
+    assert_int_equal(p.wait_totals.at[0].n, 10);
+    assert_int_equal(p.wait_totals.at[0].ns, 11045);
+    assert_int_equal(p.wait_totals.at[0].max_ns, 1109);
+    assert_int_equal(p.waits.n, 4);
+    assert_int_equal(p.waits.at[0].n, 5);
+    assert_int_equal(p.waits.at[0].ns, 1101 + 1103 + 1105 + 1107 + 1109);
+    assert_int_equal(p.waits.at[3].syscall, -1);
+
+    assert_int_equal(rp_profile_lock(&p, &lock, &a, &err), RP_OK);
+    assert_int_equal(rp_profile_lock(&p, &again, &b, &err), RP_OK);
+    assert_int_equal(a, b);
+    assert_int_equal(rp_profile_lock(&p, &other, &b, &err), RP_OK);
+    assert_int_equal(b, 1);
+    assert_int_equal(rp_profile_holder(&p, a, 4, node, RP_STATE_RUNNING, 10, &err), RP_OK);
+    assert_int_equal(rp_profile_holder(&p, a, 4, node, RP_STATE_RUNNING, 20, &err), RP_OK);
+    assert_int_equal(rp_profile_holder(&p, a, 4, node, RP_STATE_BLOCKED, 20, &err), RP_OK);
+    assert_int_equal(p.holders.n, 2);
+    assert_int_equal(p.holders.at[0].n, 2);
+    assert_int_equal(p.holders.at[0].ns, 30);
+    rp_profile_release(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wait_classes_are_a_quarter_octave_wide),
+        cmocka_unit_test(test_waits_count_in_totals_with_or_without_stack),
         cmocka_unit_test(test_count_is_small),
         cmocka_unit_test(test_each_thing_once),
         cmocka_unit_test(test_walk_goes_leaf_first_with_inlines),

@@ -200,7 +200,7 @@ static void test_people_can_ask_with_sql(void **state)
     assert_answer("PRAGMA integrity_check", "ok\n");
     assert_answer("PRAGMA foreign_key_check", "");
     assert_answer("PRAGMA application_id", "1919907696\n"); /* "rowp" */
-    assert_answer("PRAGMA user_version", "1\n");
+    assert_answer("PRAGMA user_version", "2\n");
     assert_answer("SELECT text, samples FROM stacks_text ORDER BY samples DESC LIMIT 3",
                   "malloc;columnName;Get(int, char const*);main|30\nrec;rec;main|7\na</script><b>&\"';x:y z\t\x1b\xff;main|6\n");
     assert_answer("SELECT * FROM samples_by_function LIMIT 2", "malloc|libc.so.6|30|30\nrec|app|7|7\n");
@@ -240,6 +240,56 @@ static void test_sql_and_view_agree(void **state)
     rp_group_table_release(&g);
     rp_buf_release(&want);
     fake_view_release(&v);
+}
+
+static void test_waits_locks_and_holders_come_back(void **state)
+{
+    struct rp_profile p, loaded;
+    struct rp_lock lock = {.process = 0, .address = 0xffffffff00001000u, .image = 0};
+    struct rp_err err = {0};
+    struct rp_buf why = {0};
+    uint32_t at = 9;
+
+    (void)state;
+    fake_profile(&p, "main 1\n");
+    p.run.waits = 1;
+    p.run.switches = 12;
+    p.run.wait_stacks = 2;
+    p.run.cpus = 4;
+    p.threads.at[0].preempted_ns = 5;
+    p.threads.at[0].run_delay_ns = 6;
+    assert_int_equal(rp_profile_string(&p, "rooms.db", 8, &lock.database, &err), RP_OK);
+    assert_int_equal(rp_profile_lock(&p, &lock, &at, &err), RP_OK);
+    assert_int_equal(rp_profile_wait(&p, 0, 2000000, 1, at + 1, 202, &err), RP_OK);
+    assert_int_equal(rp_profile_wait(&p, 0, 3000000, 1, 0, -1, &err), RP_OK);
+    assert_int_equal(rp_profile_wait(&p, 0, 2000001, 0, 0, -1, &err), RP_OK);
+    assert_int_equal(rp_profile_holder(&p, at, UINT32_MAX, 0, RP_STATE_BLOCKED, 2000000, &err), RP_OK);
+    assert_int_equal(rp_profile_holder(&p, at, 0, 1, RP_STATE_RUNNING, 7, &err), RP_OK);
+    assert_int_equal(rp_store_save(&p, in_dir("waits"), true, &err), RP_OK);
+    assert_int_equal(rp_store_load(&loaded, in_dir("waits"), &err), RP_OK);
+    if (!fake_profile_same(&p, &loaded, &why))
+        fail_msg("%s", rp_buf_text(&why));
+    open_db(in_dir("waits"));
+    assert_answer("PRAGMA foreign_key_check", "");
+    assert_answer("SELECT sum(n), sum(ns) FROM wait_totals", "3|7000001\n");
+    assert_answer("SELECT ifnull(syscall, 'none'), n FROM waits ORDER BY rowid", "202|1\nnone|1\n");
+    sqlite3_close(db);
+    rp_profile_release(&p);
+    rp_profile_release(&loaded);
+}
+
+/* One that the first released version wrote. */
+static void test_files_of_version_1_are_read(void **state)
+{
+    struct rp_profile p;
+    struct rp_err err = {0};
+
+    (void)state;
+    assert_int_equal(rp_store_load(&p, ROWPROF_SOURCE_DIR "/tests/fuzz/corpus/store/whole", &err), RP_OK);
+    assert_int_equal(p.run.waits, 0);
+    assert_int_equal(p.waits.n, 0);
+    assert_true(p.counts.n > 0 && p.threads.n > 0);
+    rp_profile_release(&p);
 }
 
 static void test_nothing_is_overwritten(void **state)
@@ -350,15 +400,19 @@ static void test_files_that_are_no_profiles(void **state)
 
     save(text, path);
     open_db(path);
-    sql("PRAGMA user_version=2");
+    sql("PRAGMA user_version=3");
     sqlite3_close(db);
-    assert_load_fails(path, RP_FORMAT, "version 2, newer than the version 1 that this rowprof reads; use a newer rowprof");
+    assert_load_fails(path, RP_FORMAT, "version 3, newer than the version 2 that this rowprof reads; use a newer rowprof");
     open_db(path);
     sql("PRAGMA user_version=0");
     sqlite3_close(db);
     assert_load_fails(path, RP_FORMAT, "version is 0");
     open_db(path);
-    sql("PRAGMA user_version=1; PRAGMA application_id=5");
+    sql("PRAGMA user_version=1");
+    sqlite3_close(db);
+    assert_load_fails(path, RP_FORMAT, "its tables are not those of its version");
+    open_db(path);
+    sql("PRAGMA user_version=2; PRAGMA application_id=5");
     sqlite3_close(db);
     assert_load_fails(path, RP_FORMAT, "another program");
 
@@ -412,7 +466,7 @@ static void test_damage_is_told(void **state)
         {"UPDATE run SET nblocks = 513", "nblocks is larger"},
         {"DELETE FROM run", "the run"},
         {"INSERT INTO run SELECT 1, started_unix_ns, seconds_ns, hz, source, host, kernel_visible, stack_bytes, stack_grown, lost, throttled, vanished,"
-         "threads_unsampled, note, map_lines, map_rejected, nblocks, block_ns FROM run",
+         "threads_unsampled, note, map_lines, map_rejected, nblocks, block_ns, waits, sampler, switches, wait_stacks, cpus FROM run",
          "the run"},
         {"UPDATE strings SET text = 'x' WHERE id = 0", "row 0 of strings"},
         {"UPDATE strings SET text = 'main' WHERE id IN (2, 3)", "there twice"},
@@ -577,6 +631,7 @@ int main(void)
         cmocka_unit_test(test_what_is_saved_is_loaded),      cmocka_unit_test(test_comparison_sees_differences),
         cmocka_unit_test(test_equal_profiles_make_equal_files), cmocka_unit_test(test_people_can_ask_with_sql),
         cmocka_unit_test(test_sql_and_view_agree),
+        cmocka_unit_test(test_waits_locks_and_holders_come_back), cmocka_unit_test(test_files_of_version_1_are_read),
         cmocka_unit_test(test_nothing_is_overwritten),       cmocka_unit_test(test_names_that_sqlite_reads_otherwise),
         cmocka_unit_test(test_a_failed_save_leaves_nothing), cmocka_unit_test(test_files_that_are_no_profiles),
         cmocka_unit_test(test_damage_is_told),               cmocka_unit_test(test_what_people_add_does_no_harm),

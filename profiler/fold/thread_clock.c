@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* See thread_clock.h. Records may be missing (the ring was full) or be there twice (events were replaced): an edge that does not fit the state is passed
+ * over, and the time goes on in the state that is known. */
+#include "fold/thread_clock.h"
+
+/* From the stack of a switch to its record: both are written by the scheduler, but a hypervisor may come between. */
+#define AT_SWITCH_NS UINT64_C(10000000)
+
+void rp_clock_begin(struct rp_clock *clock, uint64_t now_ns, enum rp_clock_state state)
+{
+    *clock = (struct rp_clock){.state = (uint8_t)state, .since_ns = now_ns, .born = state == RP_CLOCK_READY};
+}
+
+static uint64_t span(const struct rp_clock *clock, uint64_t time_ns)
+{
+    return time_ns > clock->since_ns ? time_ns - clock->since_ns : 0;
+}
+
+static bool fell_into(const struct rp_look *look, uint64_t out_ns, uint64_t in_ns)
+{
+    return look->time_ns && look->time_ns >= out_ns && look->time_ns <= in_ns;
+}
+
+/* The stack of the moment of going is the better one; from outside come the system call, the lock and who holds it. */
+static struct rp_look look_of(const struct rp_clock *clock, uint64_t out_ns, uint64_t in_ns)
+{
+    struct rp_look look = clock->at_switch;
+    bool seen = fell_into(&clock->seen, out_ns, in_ns);
+
+    if (!look.time_ns)
+        return seen ? clock->seen : (struct rp_look){.syscall = -1, .owner = RP_NO_THREAD};
+    if (seen) {
+        look.syscall = clock->seen.syscall >= 0 ? clock->seen.syscall : look.syscall;
+        look.tag = clock->seen.tag ? clock->seen.tag : look.tag;
+        look.owner = clock->seen.owner;
+        look.owner_node = clock->seen.owner_node;
+        look.node = look.node ? look.node : clock->seen.node;
+    }
+    return look;
+}
+
+static void end_wait(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, struct rp_done_wait *done)
+{
+    uint64_t ns = span(clock, time_ns);
+
+    done->out_ns = clock->since_ns;
+    done->in_ns = clock->since_ns + ns;
+    done->look = look_of(clock, done->out_ns, done->in_ns);
+    row->waiting_ns += ns;
+    row->waits++;
+    clock->at_switch.time_ns = 0;
+    if (clock->seen.time_ns <= done->in_ns)
+        clock->seen.time_ns = 0;
+}
+
+/* Charges the time up to `time_ns` to the present state. */
+static void close_state(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, struct rp_done_wait *done)
+{
+    uint64_t ns = span(clock, time_ns);
+
+    switch ((enum rp_clock_state)clock->state) {
+    case RP_CLOCK_RUNNING:
+        row->cpu_ns += ns;
+        break;
+    case RP_CLOCK_READY:
+        row->preempted_ns += ns;
+        row->preemptions += !clock->born;
+        clock->born = 0;
+        break;
+    case RP_CLOCK_WAITING:
+        end_wait(clock, row, time_ns, done);
+        break;
+    case RP_CLOCK_UNKNOWN:
+    case RP_CLOCK_ENDED:
+        break;
+    }
+    clock->since_ns += ns;
+}
+
+/* The first record tells what the thread did until then. */
+static void settle_beginning(struct rp_clock *clock, bool out)
+{
+    if (clock->state != RP_CLOCK_UNKNOWN)
+        return;
+    clock->state = out ? RP_CLOCK_RUNNING : RP_CLOCK_WAITING;
+}
+
+void rp_clock_edge(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool out, bool preempted, struct rp_done_wait *done)
+{
+    done->out_ns = 0;
+    settle_beginning(clock, out);
+    if (clock->state == RP_CLOCK_ENDED || out != (clock->state == RP_CLOCK_RUNNING))
+        return;
+    if (out && clock->at_switch.time_ns + AT_SWITCH_NS < time_ns) /* its own record was lost */
+        clock->at_switch.time_ns = 0;
+    close_state(clock, row, time_ns, done);
+    clock->state = !out ? RP_CLOCK_RUNNING : preempted ? RP_CLOCK_READY : RP_CLOCK_WAITING;
+    if (clock->state != RP_CLOCK_WAITING) /* a stack taken at a preemption is that of no wait */
+        clock->at_switch.time_ns = 0;
+}
+
+void rp_clock_sample(struct rp_clock *clock, uint64_t time_ns, uint32_t node, uint64_t weight_ns)
+{
+    if (clock->state == RP_CLOCK_UNKNOWN)
+        clock->state = RP_CLOCK_RUNNING;
+    clock->sample_ns = time_ns;
+    clock->sample_node = node;
+    clock->sampled_ns += weight_ns;
+}
+
+void rp_clock_end(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool ran, struct rp_done_wait *done)
+{
+    done->out_ns = 0;
+    settle_beginning(clock, ran);
+    close_state(clock, row, time_ns, done);
+    clock->state = RP_CLOCK_ENDED;
+}
+
+bool rp_clock_wants_look(const struct rp_clock *clock, uint64_t now_ns, uint64_t least_ns)
+{
+    if (clock->state != RP_CLOCK_WAITING && !(clock->state == RP_CLOCK_UNKNOWN && clock->blocked_at_begin))
+        return false;
+    return clock->asked_ns != clock->since_ns && now_ns >= clock->since_ns + least_ns;
+}
+
+uint32_t rp_clock_ran_in(const struct rp_clock *clock, uint64_t out_ns, uint64_t in_ns)
+{
+    return clock->sample_ns >= out_ns && clock->sample_ns <= in_ns ? clock->sample_node : 0;
+}
+
+struct rp_look rp_clock_open_wait(const struct rp_clock *clock)
+{
+    if (clock->state != RP_CLOCK_WAITING && clock->state != RP_CLOCK_UNKNOWN)
+        return (struct rp_look){.syscall = -1, .owner = RP_NO_THREAD};
+    return look_of(clock, clock->since_ns, UINT64_MAX);
+}
+
+uint64_t rp_clock_cpu(const struct rp_clock *clock, const struct rp_profile_thread *row, uint64_t now_ns)
+{
+    return row->cpu_ns + (clock->state == RP_CLOCK_RUNNING ? span(clock, now_ns) : 0);
+}

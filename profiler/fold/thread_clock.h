@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Where each thread's time went: switch records become waits, preemptions and time on a CPU, and a wait gets the stack that was seen in it.
+ *
+ *     in ──── on a CPU ──── out ──────── waiting ──────── in ── on a CPU ── out, preempted ── ready ── in …
+ *                         ^ peek at_switch      ^ peek through procfs, while the wait is open
+ *
+ * Each moment of a thread's watch is in exactly one state, so cpu + preempted + waiting = wall by construction; records that the kernel could not
+ * write shift time between states but lose none. A peek through procfs is younger than the switch records read so far: it is kept until the wait that
+ * it fell into is known.
+ *
+ * The trap: what a thread did before its first record is told by that record alone (out: it ran; in: it waited), not by procfs. */
+#ifndef RP_FOLD_THREAD_CLOCK_H
+#define RP_FOLD_THREAD_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/profile.h"
+
+#define RP_NO_THREAD UINT32_MAX
+
+enum rp_clock_state {
+    RP_CLOCK_UNKNOWN, /* no record yet */
+    RP_CLOCK_RUNNING,
+    RP_CLOCK_READY,   /* could run: preempted, or just born */
+    RP_CLOCK_WAITING,
+    RP_CLOCK_ENDED,
+};
+
+/* What was seen of a thread off the CPU. */
+struct rp_look {
+    uint64_t time_ns;  /* 0: nothing was seen */
+    uint32_t node;     /* its stack; 0 none */
+    uint32_t tag;      /* lock + 1; 0 none */
+    uint32_t owner;    /* thread that held the lock; RP_NO_THREAD unknown */
+    uint32_t owner_node; /* its stack at that moment when it was blocked itself; 0: it ran, or was not seen */
+    int32_t syscall;   /* -1 unknown */
+};
+
+/* The clock of one thread; zero-initialised and begun with rp_clock_begin. */
+struct rp_clock {
+    uint8_t state;          /* enum rp_clock_state */
+    bool blocked_at_begin;  /* procfs saw it asleep when the watch began */
+    uint64_t since_ns;      /* when the state began */
+    uint64_t asked_ns;      /* since_ns of the wait that procfs was asked about */
+    struct rp_look at_switch; /* the stack with which it went, or is about to go, off the CPU */
+    struct rp_look seen;      /* the youngest look from outside */
+    uint64_t sample_ns;     /* youngest sample on a CPU */
+    uint32_t sample_node;
+    uint32_t born;          /* preempted time before its first run is no preemption */
+    uint64_t sampled_ns;    /* weight of all samples, those given to the invisible kernel included */
+};
+
+/* Times go into `row`; the wait that ends with the edge, if any, into `done` (done->out_ns 0: none). */
+struct rp_done_wait {
+    uint64_t out_ns, in_ns;
+    struct rp_look look;
+};
+
+void rp_clock_begin(struct rp_clock *clock, uint64_t now_ns, enum rp_clock_state state);
+void rp_clock_edge(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool out, bool preempted, struct rp_done_wait *done);
+/* A sample on a CPU: before the first record it tells the state. */
+void rp_clock_sample(struct rp_clock *clock, uint64_t time_ns, uint32_t node, uint64_t weight_ns);
+/* The end of the thread or of the watch. A thread without any record ran if `ran`, else it waited. */
+void rp_clock_end(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool ran, struct rp_done_wait *done);
+
+/* Whether it waits since at least `least_ns` and procfs was not asked about this wait yet. */
+bool rp_clock_wants_look(const struct rp_clock *clock, uint64_t now_ns, uint64_t least_ns);
+
+/* The stack of the thread's youngest sample on a CPU when it lies in [out_ns, in_ns]; 0: there is none. */
+uint32_t rp_clock_ran_in(const struct rp_clock *clock, uint64_t out_ns, uint64_t in_ns);
+
+/* What is known of the wait that is open now; time_ns 0: nothing, or it does not wait. */
+struct rp_look rp_clock_open_wait(const struct rp_clock *clock);
+
+/* Time on a CPU up to `now_ns`. */
+uint64_t rp_clock_cpu(const struct rp_clock *clock, const struct rp_profile_thread *row, uint64_t now_ns);
+
+#endif
