@@ -45,21 +45,24 @@ static void fill_schedule(const uint8_t block[BLOCK], uint32_t w[64])
     }
 }
 
-/* s[0..7] are the standard's a to h. */
+/* The standard's a to h go round: in step i, a is s[-i], b is s[1 - i], …, all modulo 8, so that nothing is moved. */
+#define AT(letter) s[((letter)-i) & 7]
+
 static void take_block(uint32_t state[8], const uint8_t block[BLOCK])
 {
+    enum { A, B, C, D, E, F, G, H };
     uint32_t w[64], s[8];
 
     fill_schedule(block, w);
     memcpy(s, state, sizeof s);
+#pragma GCC unroll 8
     for (unsigned i = 0; i < 64; i++) {
-        uint32_t sum1 = right(s[4], 6) ^ right(s[4], 11) ^ right(s[4], 25), choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        uint32_t sum0 = right(s[0], 2) ^ right(s[0], 13) ^ right(s[0], 22), most = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        uint32_t one = s[7] + sum1 + choice + roots3[i] + w[i];
+        uint32_t sum1 = right(AT(E), 6) ^ right(AT(E), 11) ^ right(AT(E), 25), choice = (AT(E) & AT(F)) ^ (~AT(E) & AT(G));
+        uint32_t sum0 = right(AT(A), 2) ^ right(AT(A), 13) ^ right(AT(A), 22), most = (AT(A) & AT(B)) ^ (AT(A) & AT(C)) ^ (AT(B) & AT(C));
+        uint32_t one = AT(H) + sum1 + choice + roots3[i] + w[i];
 
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += one;
-        s[0] = one + sum0 + most;
+        AT(D) += one;
+        AT(H) = one + sum0 + most;
     }
     for (unsigned i = 0; i < 8; i++)
         state[i] += s[i];

@@ -296,7 +296,7 @@ static void fill(struct rp_bench_run *run, const struct rp_rate_line *rate)
 static enum rp_status conclude(const struct process *p, const struct rp_run_spec *spec, struct rp_bench_run *run, struct rp_err *err)
 {
     double cpu = seconds_of(&p->usage.ru_utime) + seconds_of(&p->usage.ru_stime);
-    struct rp_rate_line rate;
+    struct rp_rate_line rate = {0};
 
     if (check_end(p, err))
         return err->status;
