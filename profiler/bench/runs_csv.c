@@ -296,6 +296,8 @@ enum rp_status rp_runs_read(struct rp_bench *bench, const char *path, struct rp_
     struct rp_buf text = {0};
     enum rp_status status = rp_read_file(path, RP_BENCH_FILE_MAX, &text, err);
 
+    if (!status && text.length && memchr(rp_buf_text(&text), '\0', text.length))
+        status = rp_fail(err, RP_FORMAT, "%s is no text: --read takes the CSV that --csv or Node's compare.js wrote", path);
     if (!status)
         status = rp_runs_parse(bench, path, rp_buf_text(&text), text.length, err);
     rp_buf_release(&text);
