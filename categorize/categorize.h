@@ -94,6 +94,7 @@ struct cat_context {
     const char *thread; /* thread name, "" when unknown */
     enum cat_state state;
     bool no_kernel;     /* kernel frames were cut away: ask the user frames */
+    bool never_ran;     /* blocked only: this one wait lasted as long as the thread was watched */
 };
 
 #define CAT_NO_RULE UINT32_MAX

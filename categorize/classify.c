@@ -79,6 +79,8 @@ static void find_contexts(struct cat_walk *walk)
         const uint32_t *list = walk->matcher->pool.at + known->first + known->nrules;
 
         for (uint32_t i = 0; i < known->ncontexts; i++) {
+            if (s->context_epoch[list[i]] != s->epoch)
+                s->context_first[list[i]] = (uint32_t)f;
             s->context_epoch[list[i]] = s->epoch;
             s->context_last[list[i]] = (uint32_t)f;
         }
@@ -94,6 +96,18 @@ static bool is_under(struct cat_walk *walk, size_t frame, struct cat_span contex
         find_contexts(walk);
     for (uint32_t c = contexts.first; c < contexts.first + contexts.n; c++)
         if (s->context_epoch[c] == s->epoch && s->context_last[c] > frame)
+            return true;
+    return false;
+}
+
+static bool is_over(struct cat_walk *walk, size_t frame, struct cat_span contexts)
+{
+    const struct cat_scratch *s = walk->matcher->scratch;
+
+    if (!walk->contexts_ready)
+        find_contexts(walk);
+    for (uint32_t c = contexts.first; c < contexts.first + contexts.n; c++)
+        if (s->context_epoch[c] == s->epoch && s->context_first[c] < frame)
             return true;
     return false;
 }
@@ -121,6 +135,8 @@ enum cat_miss cat_rule_misses(struct cat_walk *walk, uint32_t rule, size_t frame
 
     if ((r->kind == CAT_COST) != (walk->context->state == CAT_RUNNING))
         return CAT_MISS_KIND;
+    if (r->never_ran && !walk->context->never_ran)
+        return CAT_MISS_NEVER_RAN;
     if (!thread_holds(walk, rule))
         return CAT_MISS_THREAD;
     if (r->caller.n) {
@@ -132,6 +148,8 @@ enum cat_miss cat_rule_misses(struct cat_walk *walk, uint32_t rule, size_t frame
         return CAT_MISS_UNDER;
     if (r->not_under.n && is_under(walk, frame, r->not_under))
         return CAT_MISS_NOT_UNDER;
+    if (r->not_over.n && is_over(walk, frame, r->not_over))
+        return CAT_MISS_NOT_OVER;
     return CAT_MISS_NONE;
 }
 

@@ -94,6 +94,13 @@ static void tell_miss(struct explainer *e, uint32_t rule, size_t frame, enum cat
         rp_buf_puts(e->out, ": under one of ");
         tell_contexts(e->out, e->rules, r->not_under);
         break;
+    case CAT_MISS_NOT_OVER:
+        rp_buf_puts(e->out, ": it calls one of ");
+        tell_contexts(e->out, e->rules, r->not_over);
+        break;
+    case CAT_MISS_NEVER_RAN:
+        rp_buf_puts(e->out, ": the wait did not last the whole run");
+        break;
     case CAT_MISS_NONE:
         break;
     }

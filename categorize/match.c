@@ -156,10 +156,11 @@ static enum rp_status build_scratch(struct cat_matcher *m, struct rp_err *err)
         return rp_fail_nomem(err);
     s->context_epoch = rp_calloc(ncontexts + 1, sizeof *s->context_epoch);
     s->context_last = rp_calloc(ncontexts + 1, sizeof *s->context_last);
+    s->context_first = rp_calloc(ncontexts + 1, sizeof *s->context_first);
     s->thread_match = rp_calloc((size_t)m->nrules + 1, 1);
     m->hit = rp_calloc((size_t)m->npatterns / 64 + 1, sizeof *m->hit);
     m->matched = rp_calloc((size_t)m->npatterns + 1, sizeof *m->matched);
-    if (!s->context_epoch || !s->context_last || !s->thread_match || !m->hit || !m->matched)
+    if (!s->context_epoch || !s->context_last || !s->context_first || !s->thread_match || !m->hit || !m->matched)
         return rp_fail_nomem(err);
     return cat_regex_run_init(&s->run, &m->rules->tools, err);
 }
@@ -197,6 +198,7 @@ void cat_matcher_free(struct cat_matcher *m)
     if (m->scratch) {
         rp_free(m->scratch->context_epoch);
         rp_free(m->scratch->context_last);
+        rp_free(m->scratch->context_first);
         rp_free(m->scratch->thread_match);
         cat_regex_run_release(&m->scratch->run);
         rp_free(m->scratch);

@@ -21,6 +21,7 @@ struct cat_scratch {
     uint64_t epoch;
     uint64_t *context_epoch; /* contexts: seen in the stack of this epoch … */
     uint32_t *context_last;  /* … outermost at this frame */
+    uint32_t *context_first; /* … innermost at this one */
     char thread[CAT_THREAD_NAME_MAX];
     bool thread_known;
     uint8_t *thread_match; /* by rule: 0 not asked, 1 no, 2 yes */
@@ -65,6 +66,8 @@ enum cat_miss {
     CAT_MISS_CALLER,
     CAT_MISS_UNDER,
     CAT_MISS_NOT_UNDER,
+    CAT_MISS_NOT_OVER,
+    CAT_MISS_NEVER_RAN,
 };
 
 void cat_walk_init(struct cat_walk *walk, const struct cat_matcher *matcher, const uint32_t *frames, size_t n,

@@ -78,6 +78,8 @@ static bool conditions_cover(struct linter *l, const struct cat_rule *a, const s
 {
     const struct cat_rules *rules = l->rules;
 
+    if ((a->never_ran && !b->never_ran) || (a->not_over.n && !same_contexts(rules, a->not_over, b->not_over)))
+        return false;
     if (a->kernel != b->kernel || (!a->info.through && (b->info.through || a->kind != b->kind)))
         return false;
     if (a->info.through ? b->claims == CAT_CLAIMS_REST : a->claims != CAT_CLAIMS_SUBTREE && a->claims != b->claims)

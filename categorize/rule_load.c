@@ -239,6 +239,21 @@ static void take_rule_not_under(struct cat_load *l, const struct cat_node *value
     take_contexts(l, value, &((struct cat_rule *)object)->not_under);
 }
 
+static void take_rule_not_over(struct cat_load *l, const struct cat_node *value, void *object)
+{
+    take_contexts(l, value, &((struct cat_rule *)object)->not_over);
+}
+
+static void take_rule_never_ran(struct cat_load *l, const struct cat_node *value, void *object)
+{
+    static const char *const words[] = {"false", "true"};
+    struct cat_rule *rule = object;
+
+    rule->never_ran = cat_load_word(l, value, words, 2) == 1;
+    rule->state_line = value->line;
+    rule->state_column = value->column;
+}
+
 static void take_rule_thread(struct cat_load *l, const struct cat_node *value, void *object)
 {
     take_patterns(l, value, &((struct cat_rule *)object)->thread, CAT_THREAD);
@@ -278,6 +293,7 @@ static const struct cat_key rule_keys[] = {
     {"module", take_rule_module, false},  {"file", take_rule_file, false},           {"caller", take_rule_caller, false},
     {"under", take_rule_under, false},    {"not_under", take_rule_not_under, false}, {"thread", take_rule_thread, false},
     {"claims", take_rule_claims, false},  {"space", take_rule_space, false},         {"state", take_rule_state, false},
+    {"not_over", take_rule_not_over, false}, {"never_ran", take_rule_never_ran, false},
 };
 static const struct cat_key_table rule_table = {"a rule", rule_keys, sizeof rule_keys / sizeof *rule_keys};
 enum { RULE_TEST_BITS = 7u << 2 }; /* symbol, module, file in the table above */

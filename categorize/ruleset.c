@@ -439,6 +439,9 @@ static void resolve(struct cat_rules *rules, struct cat_problems *problems, stru
                     "`state: %s` contradicts the category `%s`: its kind is %s, which sees %s threads only; leave `state` out",
                     rule->state == CAT_RUNNING ? "running" : "blocked", rule->category_id, kinds[rule->kind],
                     rule->kind == CAT_COST ? "running" : "blocked");
+    if (rule->never_ran && rule->kind == CAT_COST)
+        cat_problem(problems, rule->state_line, rule->state_column,
+                    "`never_ran: true` contradicts the category `%s`: its kind is cost, which sees running threads only", rule->category_id);
 }
 
 enum rp_status cat_rules_finish(struct cat_rules *rules, struct rp_buf *problems, struct rp_err *err)

@@ -25,12 +25,13 @@ enum cat_claims_how { CAT_CLAIMS_SUBTREE = CAT_SUBTREE, CAT_CLAIMS_SELF = CAT_SE
 struct cat_rule {
     struct cat_rule_info info;
     struct cat_frame_test test;
-    struct cat_span caller, under, not_under; /* spans of cat_rules.contexts: any of them */
+    struct cat_span caller, under, not_under, not_over; /* spans of cat_rules.contexts: any of them */
     struct cat_span thread;                   /* span of cat_rules.patterns */
     enum cat_claims_how claims;
     enum cat_kind kind; /* its category's, after cat_rules_finish */
     bool kernel;
     bool has_state;
+    bool never_ran; /* holds for waits that lasted the whole run only */
     enum cat_state state;
     const char *category_id;
     uint32_t category_line, category_column, state_line, state_column;

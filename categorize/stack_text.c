@@ -153,10 +153,15 @@ static enum rp_status take_context(struct cat_stack *stack, struct piece whole, 
             if (!is_word(value, "blocked") && !is_word(value, "running"))
                 return rp_fail(err, RP_USAGE, "column %zu: expected state=running or state=blocked", column);
             stack->context.state = is_word(value, "blocked") ? CAT_BLOCKED : CAT_RUNNING;
-        } else if (is_word(take_value(&p), "no-kernel")) {
-            stack->context.no_kernel = true;
         } else {
-            return rp_fail(err, RP_USAGE, "column %zu: expected state=…, thread=… or no-kernel", column);
+            struct piece word = take_value(&p);
+
+            if (is_word(word, "no-kernel"))
+                stack->context.no_kernel = true;
+            else if (is_word(word, "never-ran"))
+                stack->context.never_ran = true;
+            else
+                return rp_fail(err, RP_USAGE, "column %zu: expected state=…, thread=…, no-kernel or never-ran", column);
         }
     }
     return nomem ? rp_fail_nomem(err) : RP_OK;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/view_stack.h"
+#include "analyze/wait_stacks.h"
 
 #define NONE UINT32_MAX
 
@@ -77,51 +78,147 @@ static void tell_call_site(const struct rp_view *view, const struct rp_frame *fr
     }
 }
 
-/* The frame of a stack where its path begins at the root side, and the one whose call sites are told apart (n: none). */
-static void choose_frames(const struct build *build, const struct rp_view_stack *stack, size_t *first, size_t *split)
+/* The part of a stack that becomes a path, and the frame whose call sites are told apart (n: none). */
+struct range {
+    size_t low, high, split;
+};
+
+/* False: the stack has no part in this tree. */
+static bool choose_function(const struct build *build, struct range *range)
+{
+    size_t n = build->frames.at.n, at = n;
+
+    while (at-- > 0)
+        if (build->options->functions[build->frames.at.at[at].function]) {
+            *range = build->options->callers ? (struct range){at, n - 1, at + 1} : (struct range){0, at, n};
+            return true;
+        }
+    return false;
+}
+
+static bool choose_frames(const struct build *build, const struct rp_view_stack *stack, struct range *range)
 {
     size_t n = build->frames.at.n, outer = stack->verdict.outer;
 
-    *first = n - 1;
-    *split = n;
+    *range = (struct range){0, n - 1, n};
+    if (build->options->functions)
+        return choose_function(build, range);
     if (build->options->category == UINT32_MAX || outer >= n)
-        return;
+        return true;
     /* The caller of the outermost claimed frame; where there is none, that frame itself, unless it is the leaf, which calls nothing. */
     if (outer + 1 < n)
-        *split = outer + 1;
+        range->split = outer + 1;
     else if (outer > 0)
-        *split = outer;
+        range->split = outer;
+    while (build->options->waits && range->split + 1 < n && rp_wait_is_below(build->view, build->frames.at.at[range->split].function))
+        range->split++;
     if (!build->options->full_stacks)
-        *first = outer + 1 < n ? outer + 1 : outer;
+        range->high = range->split < n ? range->split : outer;
     if (build->options->callers)
-        *split = n;
+        range->split = n;
+    return true;
 }
 
-static enum rp_status add_stack(struct build *build, const struct rp_view_stack *stack, struct rp_err *err)
+/* The leafmost frame to show. */
+static size_t leaf_of(const struct build *build, const struct range *range)
 {
-    size_t first, split;
+    const struct rp_profile *p = build->view->profile;
+    size_t at = range->low;
+
+    while (build->options->user_only && at < range->high && p->locations.at[build->frames.at.at[at].location].flags & RP_LOCATION_KERNEL)
+        at++;
+    return at;
+}
+
+static enum rp_status add_stack(struct build *build, const struct rp_view_stack *stack, uint64_t weight, struct rp_err *err)
+{
     uint32_t parent = NONE, depth = 0;
+    struct range range;
+    size_t leaf;
     enum rp_status status = rp_frames_take(build->view, stack->node, &build->frames, err);
 
-    build->tree->samples += stack->samples;
-    if (status || !build->frames.at.n)
+    if (!build->options->functions)
+        build->tree->samples += weight;
+    if (status || !build->frames.at.n || !choose_frames(build, stack, &range))
         return status;
-    choose_frames(build, stack, &first, &split);
-    for (size_t i = 0; i <= first; i++, depth++) {
-        size_t at = build->options->callers ? i : first - i;
+    if (build->options->functions)
+        build->tree->samples += weight;
+    leaf = range.low ? 0 : leaf_of(build, &range);
+    range.low += leaf;
+    for (size_t i = range.low; i <= range.high; i++, depth++) {
+        size_t at = build->options->callers ? i : range.high - (i - range.low);
         struct rp_calltree_node node = {
             .function = build->frames.at.at[at].function, .parent = parent, .first_child = NONE, .next_sibling = NONE, .depth = depth};
 
-        if (at == split)
+        if (at == range.split)
             tell_call_site(build->view, &build->frames.at.at[at], &node);
         status = enter(build, &node, &parent, err);
         if (status)
             return status;
-        build->tree->nodes.at[parent].samples += stack->samples;
-        if (at == 0)
-            build->tree->nodes.at[parent].self += stack->samples;
+        build->tree->nodes.at[parent].samples += weight;
+        if (at == leaf)
+            build->tree->nodes.at[parent].self += weight;
     }
     return RP_OK;
+}
+
+static bool is_wanted(const struct rp_calltree_options *options, const struct rp_view_stack *stack)
+{
+    return options->category == UINT32_MAX || stack->verdict.category == options->category;
+}
+
+/* ns of each wait stack, of one lock only when one is asked for; owned by the caller, NULL: no memory. */
+static double *wait_weights(const struct rp_waits *waits, uint32_t lock)
+{
+    const struct rp_profile *p = waits->view->profile;
+    double *weights = rp_calloc(waits->stacks->at.n + 1, sizeof *weights);
+
+    for (size_t i = 0; weights && i < waits->stacks->norder; i++) {
+        uint32_t line = waits->stacks->order[i], stack = waits->stacks->stack_of[line];
+
+        if (lock ? p->waits.at[line].tag == lock && !waits->stacks->more.at[stack].idle
+                 : waits->keep_idle || !waits->stacks->more.at[stack].idle)
+            weights[stack] += waits->stacks->ns[line];
+    }
+    return weights;
+}
+
+static enum rp_status add_waits(struct build *build, struct rp_err *err)
+{
+    const struct rp_waits *waits = build->options->waits;
+    double *weights = wait_weights(waits, build->options->lock);
+    enum rp_status status = weights ? RP_OK : rp_fail_nomem(err);
+
+    for (size_t i = 0; i < waits->stacks->at.n && status == RP_OK; i++)
+        if (weights[i] > 0 && is_wanted(build->options, &waits->stacks->at.at[i]))
+            status = add_stack(build, &waits->stacks->at.at[i], (uint64_t)(weights[i] + 0.5), err);
+    rp_free(weights);
+    return status;
+}
+
+static enum rp_status add_holders(struct build *build, struct rp_err *err)
+{
+    const struct rp_profile *p = build->view->profile;
+    enum rp_status status = RP_OK;
+
+    for (size_t i = 0; i < p->holders.n && status == RP_OK; i++) {
+        const struct rp_holder *h = &p->holders.at[i];
+        struct rp_view_stack stack = {.node = h->node};
+
+        if (h->lock + 1 == build->options->lock && h->node)
+            status = add_stack(build, &stack, h->ns, err);
+    }
+    return status;
+}
+
+static enum rp_status add_samples(struct build *build, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+
+    for (size_t i = 0; i < build->view->stacks.n && status == RP_OK; i++)
+        if (is_wanted(build->options, &build->view->stacks.at[i]))
+            status = add_stack(build, &build->view->stacks.at[i], build->view->stacks.at[i].samples, err);
+    return status;
 }
 
 /* Keeps nodes of at least `min` samples. Parents have no fewer than their children, so no node loses its parent. */
@@ -207,13 +304,11 @@ static enum rp_status link_siblings(struct rp_calltree *tree, const struct rp_pr
 enum rp_status rp_calltree_make(const struct rp_view *view, const struct rp_calltree_options *options, struct rp_calltree *tree, struct rp_err *err)
 {
     struct build build = {.view = view, .options = options, .tree = tree};
-    enum rp_status status = RP_OK;
+    enum rp_status status;
 
     memset(tree, 0, sizeof *tree);
     tree->first_top = NONE;
-    for (size_t i = 0; i < view->stacks.n && status == RP_OK; i++)
-        if (options->category == UINT32_MAX || view->stacks.at[i].verdict.category == options->category)
-            status = add_stack(&build, &view->stacks.at[i], err);
+    status = options->holders ? add_holders(&build, err) : options->waits ? add_waits(&build, err) : add_samples(&build, err);
     rp_index_release(&build.index);
     rp_frames_release(&build.frames);
     if (status == RP_OK)

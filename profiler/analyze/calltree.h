@@ -3,7 +3,7 @@
  *
  * The tree of a category starts at the frame that calls its outermost claimed frame; there nodes split by call-site offset, below by function. With
  * `full_stacks` it goes from the root. Inverted (`callers`), leaves come first and their callers hang below. A tree without a category takes all samples
- * from the root. Recursion is shown as it is: each node counts a sample once. */
+ * from the root. Waits make the same trees, weighed by their time. Recursion is shown as it is: each node counts a sample once. */
 #ifndef RP_ANALYZE_CALLTREE_H
 #define RP_ANALYZE_CALLTREE_H
 
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "analyze/view.h"
+#include "analyze/view_waits.h"
 
 struct rp_calltree_options {
     uint32_t category;    /* UINT32_MAX: all */
@@ -18,6 +19,14 @@ struct rp_calltree_options {
     bool callers;         /* inverted */
     bool full_stacks;
     bool order_by_self;   /* children ordered by self instead of total */
+    /* Instead of running samples, blocked stacks: `samples` of nodes, and `min_samples`, are nanoseconds then. */
+    const struct rp_waits *waits;
+    uint32_t lock;        /* with `waits`: only waits for this lock, position + 1; 0: all */
+    bool user_only;       /* with `waits`: without the kernel frames in which every wait ends */
+    bool holders;         /* with `lock`: what its holders did, from the root on, in place of those that waited */
+    /* Per function of the profile (the view's ids): the tree begins at the outermost of them and goes to its callees, or with `callers` to its
+     * callers; stacks without one are left out. NULL: the category's tree. */
+    const bool *functions;
 };
 
 struct rp_calltree_node {

@@ -137,6 +137,8 @@ static size_t add_short(struct rp_buf *out, const char *raw, enum rp_name_how ho
     return begin;
 }
 
+static const char hidden_mark[] = "[kernel: not visible";
+
 struct matching {
     struct rp_buf text;         /* the short forms of one function */
     RP_VEC(const char *) names; /* into it: its aliases */
@@ -154,6 +156,13 @@ static enum rp_status match_function(struct rp_view *view, const struct rp_funct
                            .file = f->file ? rp_profile_text(p, f->file) : NULL,
                            .kernel = kernel,
                            .mark = f->how == RP_NAME_MARK};
+
+    /* Time in a kernel that permission hides stands under a mark, too, but is no unknown root: a rule names it. */
+    if (s.mark && !strncmp(s.name, hidden_mark, sizeof hidden_mark - 1)) {
+        s.mark = false;
+        s.kernel = true;
+        s.module = "[kernel]";
+    }
 
     rp_buf_clear(&m->text);
     rp_vec_clear(&m->names);

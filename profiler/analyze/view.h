@@ -59,7 +59,8 @@ struct rp_category_table {
     uint64_t uncategorized_through, uncategorized_truncated; /* sub-reasons of uncategorized */
 };
 
-enum rp_by { RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD };
+/* Those from RP_BY_WAIT on are tables of analyze/view_waits.h, not of rp_view_groups. */
+enum rp_by { RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD, RP_BY_WAIT, RP_BY_IDLE, RP_BY_LOCK };
 
 /* A row of `--by function|module|thread`. */
 struct rp_group_row {
@@ -122,5 +123,22 @@ struct rp_nameless_table {
     RP_VEC(struct rp_nameless) rows; /* heaviest first */
 };
 enum rp_status rp_view_nameless(const struct rp_view *view, struct rp_nameless_table *table, struct rp_err *err);
+
+/* One function with all below it (`--function NAME`). */
+struct rp_waits;
+struct rp_function_view {
+    RP_VEC(uint32_t) matched; /* the functions that the name fits, as the profile lists them */
+    bool *functions;          /* the same per function of the profile */
+    uint64_t samples, self, total; /* a sample counts once, however often one of them is on its stack */
+    double self_low, self_high, total_low, total_high; /* 95 % intervals of the shares */
+    double waits, seconds;    /* waiting (idling left out) with one of them on the stack */
+    double share;             /* of the wall time that was not idle */
+};
+
+/* `name`: full, or without parameters; with * and ? a glob. `waits` may be NULL. RP_NOTFOUND: no function has it; the sentence names some that hold the
+ * text. */
+enum rp_status rp_view_function(const struct rp_view *view, const struct rp_waits *waits, const char *name, struct rp_function_view *out,
+                                struct rp_err *err);
+void rp_function_view_release(struct rp_function_view *function);
 
 #endif

@@ -20,7 +20,7 @@
     X(USAGE, -2, 2, "wrong use: an option, argument or rule file is not right")                                        \
     X(PERM, -3, 3, "no permission to observe the process")                                                             \
     X(NOPROC, -4, 4, "no such process, or one of a kind rowprof cannot read (32-bit)")                                 \
-    X(NOTHING, -5, 5, "nothing was seen: no CPU samples in the whole run")                                             \
+    X(NOTHING, -5, 5, "nothing was seen: no CPU samples in the whole run, and no waiting but idling")                                             \
     X(NOMEM, -6, 1, "out of memory")                                                                                   \
     X(IO, -7, 1, "a file could not be read or written")                                                                \
     X(FORMAT, -8, 1, "a file is not what it should be")                                                                \

@@ -233,7 +233,7 @@ enum rp_status rp_args_parse(int argc, char **argv, struct rp_args *args, struct
 
         if (!only_operands && !strcmp(word, "--")) {
             only_operands = true;
-            if (args->command->run != rp_cmd_record)
+            if (!rp_command_records(args->command))
                 continue;
             args->launch = argv + r.at + 1;
             break;

@@ -57,7 +57,7 @@ static enum rp_status open_session(struct recording *r, struct rp_err *err)
         .sampler = {.pids = r->args->launch ? &r->launched : s->pids.at,
                     .npids = r->args->launch ? 1 : s->pids.n,
                     .hz = s->hz,
-                    .waits = true,
+                    .waits = !s->no_waiting,
                     .kernel = true, /* --no-kernel is a way to look at it: counts stay */
                     .enable_on_exec = r->args->launch && !s->ready},
         .symbolizer = {.no_inlines = s->no_inlines, .debuginfod = s->debuginfod},
@@ -165,7 +165,7 @@ static enum rp_status keep_and_show(const struct recording *r, const struct cat_
     if (only_keep && !kept) {
         if (!s->quiet)
             rp_message("the profile is kept in %s; `rowprof report %s` shows it", s->output, s->output);
-        return RP_OK;
+        return rp_show_any(rules, &r->profile, s->output, err);
     }
     shown = rp_show(s, rules, &r->profile, kept ? NULL : s->output, &other);
     if (shown == RP_NOTFOUND && s->thread)
@@ -198,7 +198,8 @@ enum rp_status rp_cmd_record(struct rp_args *args, struct rp_err *err)
         nothing = *err;
         status = keep_and_show(&r, rules, err);
         tell_end(&r);
-        if (!status && recorded) {
+        /* No samples is no failure where there are waits: then showing says what there is. */
+        if (!status && recorded && !(recorded == RP_NOTHING && r.profile.wait_totals.n)) {
             *err = nothing;
             status = recorded;
         }

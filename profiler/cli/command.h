@@ -3,6 +3,7 @@
 #ifndef RP_CLI_COMMAND_H
 #define RP_CLI_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -39,6 +40,9 @@ const char *rp_command_near(const char *word);
 enum rp_status rp_args_parse(int argc, char **argv, struct rp_args *args, struct rp_err *err);
 void rp_args_release(struct rp_args *args);
 
+/* Operands are not for this command: it records, and takes what stands behind `--` as the command to launch. */
+bool rp_command_records(const struct rp_command *command);
+
 /* Edits (a letter more, less, other, or two swapped) that turn `a` into `b`; large when one is longer than 63 letters. */
 int rp_word_distance(const char *a, const char *b);
 
@@ -46,6 +50,7 @@ enum rp_status rp_cmd_record(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_report(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_diff(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_shapes(struct rp_args *args, struct rp_err *err);
+enum rp_status rp_cmd_locks(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_rules_check(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_rules_explain(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_bench(struct rp_args *args, struct rp_err *err);

@@ -30,6 +30,15 @@ const struct rp_command rp_commands[] = {
         .run = rp_cmd_report,
     },
     {
+        .name = "locks",
+        .usage = "FILE [options]\n       rowprof locks --pid PID [options]\n       rowprof locks [options] -- COMMAND ...",
+        .summary = "show the locks that were waited for, who waits and who held them",
+        .details = "Of a kept profile, or of a process watched now; the same as --by lock.\n",
+        .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output,
+                   &rp_options_common},
+        .run = rp_cmd_locks,
+    },
+    {
         .name = "diff",
         .usage = "A B [options]\n       rowprof diff A --pid PID [options]",
         .summary = "set two profiles, or two sets of them, against each other, row by row",
@@ -95,6 +104,11 @@ const struct rp_command *rp_command_find(const char *name)
             return c;
     }
     return NULL;
+}
+
+bool rp_command_records(const struct rp_command *command)
+{
+    return command->run == rp_cmd_record || command->run == rp_cmd_locks;
 }
 
 const char *rp_command_near(const char *word)

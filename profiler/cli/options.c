@@ -104,7 +104,8 @@ static enum rp_status set_width(struct rp_settings *s, const char *value, struct
 static enum rp_status set_by(struct rp_settings *s, const char *value, struct rp_err *err)
 {
     static const char *const names[] = {
-        [RP_BY_CATEGORY] = "category", [RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread"};
+        [RP_BY_CATEGORY] = "category", [RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread",
+        [RP_BY_WAIT] = "wait",         [RP_BY_IDLE] = "idle",         [RP_BY_LOCK] = "lock"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!strcmp(value, names[i])) {
@@ -112,7 +113,20 @@ static enum rp_status set_by(struct rp_settings *s, const char *value, struct rp
             return RP_OK;
         }
     }
-    return rp_fail(err, RP_USAGE, "--by takes category, function, module or thread, not '%s'", value);
+    return rp_fail(err, RP_USAGE, "--by takes category, function, module, thread, wait, idle or lock, not '%s'", value);
+}
+
+static enum rp_status set_clock(struct rp_settings *s, const char *value, struct rp_err *err)
+{
+    static const char *const names[] = {[RP_REPORT_CPU] = "cpu", [RP_REPORT_WALL] = "wall"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(value, names[i])) {
+            s->clock = (enum rp_report_clock)i;
+            return RP_OK;
+        }
+    }
+    return rp_fail(err, RP_USAGE, "--clock takes cpu or wall, not '%s'", value);
 }
 
 static enum rp_status set_format(struct rp_settings *s, const char *value, struct rp_err *err)
@@ -175,6 +189,7 @@ WORD(save_snapshots, "--save-snapshots", "the path of a new folder")
 WORD(from_snapshots, "--from-snapshots", "the path of a folder that --save-snapshots filled")
 WORD(thread, "--thread", "the name or id of a thread")
 WORD(category, "--category", "the name or id of a category")
+WORD(function, "--function", "the name of a function")
 WORD(profile, "--profile", "the path of a profile")
 SWITCH(ready, ready, true)
 SWITCH(end_child, end_child, true)
@@ -188,6 +203,9 @@ SWITCH(full_stacks, full_stacks, true)
 SWITCH(kernel, no_kernel, false)
 SWITCH(no_kernel, no_kernel, true)
 SWITCH(uncategorized, uncategorized, true)
+SWITCH(no_waiting, no_waiting, true)
+SWITCH(idle, idle, true)
+SWITCH(locks, locks, true)
 SWITCH(blocked, blocked, true)
 SWITCH(no_default_rules, no_default_rules, true)
 SWITCH(quiet, quiet, true)
@@ -238,8 +256,13 @@ static const struct rp_option keep_options[] = {
 };
 
 static const struct rp_option show_options[] = {
-    {"by", 0, "WHAT", "one row per category (default), function, module or thread", set_by},
+    {"by", 0, "WHAT", "one row per category (default), function, module, thread, wait, idle or lock", set_by},
     {"category", 0, "NAME", "show the whole call tree of this category; its name, id, or a part of one", set_category},
+    {"function", 0, "NAME", "show one function with all below it: self and total share, callers, callees", set_function},
+    {"clock", 0, "CLOCK", "shares of cpu time (default), or of wall time: running, preempted and waiting", set_clock},
+    {"no-waiting", 0, NULL, "leave waiting out; when recording, do not measure it", set_no_waiting},
+    {"idle", 0, NULL, "keep idle waits in the tables instead of dropping them", set_idle},
+    {"locks", 0, NULL, "show the locks that were waited for, who waits and who held them", set_locks},
     {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", set_thread},
     {"tree", 0, NULL, "show whole call trees, of every category", set_tree},
     {"no-tree", 0, NULL, "show no call trees", set_no_tree},

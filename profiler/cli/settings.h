@@ -48,6 +48,9 @@ struct rp_settings {
     uint64_t min_samples;
     bool callers, by_self, total, full_stacks, no_kernel, uncategorized, blocked;
     struct rp_compare_settings compare;
+    enum rp_report_clock clock;
+    bool no_waiting, idle, locks;
+    const char *function;
     /* rules */
     RP_VEC(const char *) rules;
     bool no_default_rules;

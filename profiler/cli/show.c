@@ -72,7 +72,7 @@ static enum rp_status fail_category(const struct cat_rules *rules, const char *n
     for (uint32_t i = 0; i < cat_rules_ncategories(rules); i++) {
         const struct cat_category *c = cat_rules_category(rules, i);
 
-        if (!wanted && c->kind != CAT_COST)
+        if (!wanted && c->kind == CAT_IDLE)
             continue;
         if (!wanted || fits(name, c->id) >= wanted || fits(name, c->name) >= wanted)
             rp_buf_printf(&list, "%s%s", list.length ? ", " : "", wanted ? c->name : c->id);
@@ -110,6 +110,14 @@ enum rp_status rp_show_check(const struct rp_settings *s, const struct cat_rules
         return rp_fail(err, RP_USAGE, "--category shows the tree of one category and --no-tree shows none; leave one of them out");
     if (s->category && s->by != RP_BY_CATEGORY)
         return rp_fail(err, RP_USAGE, "--category goes with rows by category; leave --by out");
+    if (s->function && (s->category || s->by != RP_BY_CATEGORY))
+        return rp_fail(err, RP_USAGE, "--function shows one function; leave %s out", s->category ? "--category" : "--by");
+    if (s->no_waiting && (s->locks || s->idle || s->clock == RP_REPORT_WALL || s->by >= RP_BY_WAIT))
+        return rp_fail(err, RP_USAGE, "--no-waiting leaves out what %s would show; leave one of them out",
+                       s->locks                      ? "--locks"
+                       : s->idle                     ? "--idle"
+                       : s->clock == RP_REPORT_WALL ? "--clock wall"
+                                                     : "--by");
     return s->category ? rp_category_find(rules, s->category, &category, err) : RP_OK;
 }
 
@@ -125,6 +133,11 @@ static void fill_options(const struct rp_settings *s, const char *file, struct r
         .by_self = s->by_self,
         .total = s->total,
         .unclaimed = s->uncategorized,
+        .clock = s->clock,
+        .no_waiting = s->no_waiting,
+        .keep_idle = s->idle,
+        .locks = s->locks,
+        .function = s->function,
         .verbose = s->verbose,
         .color = rp_wants_color(s),
         .width = rp_wants_width(s),
@@ -133,10 +146,30 @@ static void fill_options(const struct rp_settings *s, const char *file, struct r
     };
 }
 
+/* Why the report is empty. */
+static enum rp_status nothing_kept(const struct rp_report *report, struct rp_err *err)
+{
+    const char *file = report->options.file ? report->options.file : "the recording";
+
+    if (report->waits && report->waits->idle.n)
+        return rp_fail(err, RP_NOTHING,
+                       "%s holds no samples: no thread of the target ran on a CPU while it was recorded, and all waiting was idling (--idle shows it)", file);
+    return rp_fail(err, RP_NOTHING, "%s holds no samples: no thread of the target ran on a CPU while it was recorded", file);
+}
+
+/* View and report of a profile; the caller releases both. */
+static enum rp_status make_report(const struct rp_settings *settings, const struct cat_rules *rules, const struct rp_profile *profile,
+                                  const struct rp_report_options *options, struct rp_view **view, struct rp_report *report, struct rp_err *err)
+{
+    struct rp_filter filter = {settings->thread, settings->no_kernel};
+    enum rp_status status = rp_view_new(profile, rules, &filter, view, err);
+
+    return status ? status : rp_report_make(*view, options, settings->format, report, err);
+}
+
 enum rp_status rp_show(const struct rp_settings *settings, const struct cat_rules *rules, const struct rp_profile *profile, const char *file,
                        struct rp_err *err)
 {
-    struct rp_filter filter = {settings->thread, settings->no_kernel};
     struct rp_report_options options;
     struct rp_report report = {0};
     struct rp_view *view = NULL;
@@ -146,15 +179,35 @@ enum rp_status rp_show(const struct rp_settings *settings, const struct cat_rule
     fill_options(settings, file, &options);
     status = settings->category ? rp_category_find(rules, settings->category, &options.category, err) : RP_OK;
     if (!status)
-        status = rp_view_new(profile, rules, &filter, &view, err);
-    if (!status)
-        status = rp_report_make(view, &options, settings->format, &report, err);
+        status = make_report(settings, rules, profile, &options, &view, &report, err);
     if (!status)
         status = rp_report_write(&report, &out, err);
     if (!status)
         status = rp_print(&out, err);
+    if (!status && !rp_report_has_any(&report))
+        status = nothing_kept(&report, err);
     rp_buf_release(&out);
     rp_report_release(&report);
     rp_view_free(view);
+    return status;
+}
+
+enum rp_status rp_show_any(const struct cat_rules *rules, const struct rp_profile *profile, const char *file, struct rp_err *err)
+{
+    struct rp_settings plain;
+    struct rp_report_options options;
+    struct rp_report report = {0};
+    struct rp_view *view = NULL;
+    enum rp_status status;
+
+    rp_settings_init(&plain);
+    plain.format = &rp_emit_csv; /* neither trees nor notes */
+    fill_options(&plain, file, &options);
+    status = make_report(&plain, rules, profile, &options, &view, &report, err);
+    if (!status && !rp_report_has_any(&report))
+        status = nothing_kept(&report, err);
+    rp_report_release(&report);
+    rp_view_free(view);
+    rp_settings_release(&plain);
     return status;
 }

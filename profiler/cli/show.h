@@ -15,8 +15,12 @@ enum rp_status rp_category_find(const struct cat_rules *rules, const char *name,
 /* What can be refused before a recording begins: options that contradict, an unknown category. */
 enum rp_status rp_show_check(const struct rp_settings *settings, const struct cat_rules *rules, struct rp_err *err);
 
-/* Prints the report on stdout. `file`: where the profile is kept, or NULL. */
+/* Prints the report on stdout. `file`: where the profile is kept, or NULL. RP_NOTHING: it was printed, but there was neither a sample nor a wait that is not
+ * idle. */
 enum rp_status rp_show(const struct rp_settings *settings, const struct cat_rules *rules, const struct rp_profile *profile, const char *file,
                        struct rp_err *err);
+
+/* The same judgement without printing anything: RP_NOTHING when a report of all threads would be empty. */
+enum rp_status rp_show_any(const struct cat_rules *rules, const struct rp_profile *profile, const char *file, struct rp_err *err);
 
 #endif

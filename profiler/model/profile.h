@@ -119,7 +119,7 @@ struct rp_wait_total {
 };
 
 /* Waits whose stack was seen. A category's time is the sum over classes of (stacked ns of the category / stacked ns of the class) x (exact ns
- * of the class), per thread; without a stacked wait in a class, its time is `not seen`. */
+ * of the class), per thread; where a class has no stacked wait, threads of the same name speak for it (analyze/view_waits.h). */
 struct rp_wait {
     uint32_t thread;
     uint32_t node;

@@ -13,6 +13,7 @@ struct rp_emit_ops {
     const char *help;      /* what it is, for the list of formats */
     bool wants_functions;  /* report->functions is to be filled */
     bool wants_every_tree; /* trees of all categories, uncut */
+    bool wants_locks;      /* report->locks is to be filled, asked for or not */
     bool has_trees;
     bool has_notes;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/emit.h"
+#include "report/text_waits.h"
 #include "report/unclaimed.h"
 #include "report/utf8.h"
 
@@ -76,12 +77,91 @@ static void groups(const struct rp_report *r, struct rp_buf *out)
     }
 }
 
+/* Threads with how their time divides; a thread without a sample has a row, too. */
+static void threads(const struct rp_report *r, struct rp_buf *out)
+{
+    rp_buf_puts(out, "pid,tid,thread,self,share,low,high,total,wall_s,cpu_s,preempted_s,waiting_s,waiting_for_cpu_s,idle_s\r\n");
+    for (size_t i = 0; i < r->threads.rows.n; i++) {
+        const struct rp_thread_row *t = &r->threads.rows.at[i];
+        struct rp_group_row none = {.key = t->thread}, row = none;
+
+        for (size_t k = 0; k < r->groups.rows.n; k++)
+            row = r->groups.rows.at[k].key == t->thread ? r->groups.rows.at[k] : row;
+        put_key(r, t->thread, out);
+        rp_buf_printf(out, ",%" PRIu64 ",%.6f,%.6f,%.6f,%" PRIu64 ",%.6f,%.6f,%.6f,%.6f,%.6f,%.6f\r\n", row.self, row.share, row.low, row.high, row.total,
+                      t->wall, t->cpu, t->preempted, t->waiting, t->woken, t->idle);
+    }
+}
+
+static void waits(const struct rp_report *r, struct rp_buf *out)
+{
+    rp_buf_puts(out, "id,name,kind,waits,seconds,seconds_half,share_of_wall,mean_s,p50_s,p99_s,max_s\r\n");
+    for (size_t i = 0; r->waits && i < r->waits->rows.n; i++) {
+        const struct rp_wait_row *row = &r->waits->rows.at[i];
+        const struct cat_category *category = row->category == RP_WAIT_UNSEEN ? NULL : cat_rules_category(r->rules, row->category);
+
+        put_field(out, category ? category->id : "wait.unseen");
+        rp_buf_putc(out, ',');
+        put_field(out, category ? category->name : "stack not seen");
+        rp_buf_printf(out, ",%s,%.1f,%.6f,%.6f,%.6f,%.9f,%.9f,%.9f,%.9f\r\n", kinds[category ? category->kind : CAT_WAIT], row->waits, row->seconds,
+                      row->half, row->share, row->mean_s, row->p50_s, row->p99_s, row->max_s);
+    }
+}
+
+static void idle(const struct rp_report *r, struct rp_buf *out)
+{
+    rp_buf_puts(out, "name,rule,threads,waits,seconds\r\n");
+    for (size_t i = 0; r->waits && i < r->waits->idle.n; i++) {
+        const struct rp_idle_group *g = &r->waits->idle.at[i];
+
+        put_field(out, g->name);
+        rp_buf_printf(out, ",%s,%" PRIu32 ",%.1f,%.6f\r\n", cat_rules_rule(r->rules, g->rule)->id, g->threads, g->waits, g->seconds);
+    }
+}
+
+static void locks(const struct rp_report *r, struct rp_buf *out)
+{
+    rp_buf_puts(out, "name,pid,address,waits,seconds,share_of_wall,max_s,holder_known\r\n");
+    for (uint32_t i = 0; i < r->locks.rows.n; i++) {
+        const struct rp_lock_row *row = &r->locks.rows.at[i];
+        const struct rp_lock *lock = &r->profile->locks.at[row->lock];
+        struct rp_buf name = {0};
+
+        rp_text_lock_name(r, i, 0, &name);
+        put_field(out, rp_buf_text(&name));
+        rp_buf_printf(out, ",%" PRIu32 ",0x%" PRIx64 ",%.1f,%.6f,%.6f,%.9f,%.6f\r\n", r->profile->processes.at[lock->process].pid, lock->address, row->waits,
+                      row->seconds, row->share, row->max_s, row->known);
+        out->failed |= name.failed;
+        rp_buf_release(&name);
+    }
+}
+
 static void emit(const struct rp_report *r, struct rp_buf *out)
 {
-    if (r->options.by == RP_BY_CATEGORY)
+    switch (r->options.by) {
+    case RP_BY_CATEGORY:
         categories(r, out);
-    else
+        break;
+    case RP_BY_FUNCTION:
+    case RP_BY_MODULE:
         groups(r, out);
+        break;
+    case RP_BY_THREAD:
+        if (r->waits)
+            threads(r, out);
+        else
+            groups(r, out);
+        break;
+    case RP_BY_WAIT:
+        waits(r, out);
+        break;
+    case RP_BY_IDLE:
+        idle(r, out);
+        break;
+    case RP_BY_LOCK:
+        locks(r, out);
+        break;
+    }
 }
 
 static void unclaimed(const struct rp_report *r, struct rp_buf *out)

@@ -5,9 +5,10 @@
 
 #include "report/emit.h"
 #include "report/json_writer.h"
+#include "report/json_waits.h"
 #include "report/unclaimed.h"
 
-enum { SCHEMA = 1, SHARE_DIGITS = 6, SECONDS_DIGITS = 6 };
+enum { SCHEMA = 1, SHARE_DIGITS = 6, SECONDS_DIGITS = 6, WAITS_DIGITS = 1 };
 
 static const char *const kinds[] = {[CAT_COST] = "cost", [CAT_WAIT] = "wait", [CAT_IDLE] = "idle"};
 
@@ -48,6 +49,8 @@ static void run_and_quality(const struct rp_report *r, struct rp_json *w)
     rp_json_key_double(w, "seconds", (double)r->profile->run.seconds_ns / 1e9, SECONDS_DIGITS);
     rp_json_key_u64(w, "hz", r->profile->run.hz);
     rp_json_key_string(w, "clock", text(r, r->profile->run.source));
+    if (r->profile->run.sampler)
+        rp_json_key_string(w, "sampler", text(r, r->profile->run.sampler));
     rp_json_end(w);
     rp_json_key(w, "quality");
     rp_json_begin_inline(w, '{');
@@ -59,10 +62,31 @@ static void run_and_quality(const struct rp_report *r, struct rp_json *w)
     rp_json_key_u64(w, "guessed", q->guessed);
     rp_json_key_u64(w, "unnamed", q->unnamed);
     rp_json_end(w);
+}
+
+/* Without measured waits: the threads that were never sampled, and the time off the CPU of all. */
+static void idle(const struct rp_report *r, struct rp_json *w)
+{
     rp_json_key(w, "idle");
     rp_json_begin_inline(w, '{');
-    rp_json_key_u64(w, "threads", q->idle_threads);
-    rp_json_key_double(w, "seconds", q->idle_seconds, SECONDS_DIGITS);
+    rp_json_key_u64(w, "threads", r->waits ? r->waits->idle_threads : r->quality.idle_threads);
+    rp_json_key_double(w, "seconds", r->waits ? r->waits->idle_seconds : r->quality.idle_seconds, SECONDS_DIGITS);
+    if (r->waits) {
+        rp_json_key(w, "groups");
+        rp_json_begin(w, '[');
+        for (size_t i = 0; i < r->waits->idle.n; i++) {
+            const struct rp_idle_group *g = &r->waits->idle.at[i];
+
+            rp_json_begin(w, '{');
+            rp_json_key_string(w, "name", g->name);
+            rp_json_key_u64(w, "threads", g->threads);
+            rp_json_key_double(w, "waits", g->waits, WAITS_DIGITS);
+            rp_json_key_double(w, "seconds", g->seconds, SECONDS_DIGITS);
+            rp_json_key_string(w, "rule", cat_rules_rule(r->rules, g->rule)->id);
+            rp_json_end(w);
+        }
+        rp_json_end(w);
+    }
     rp_json_end(w);
 }
 
@@ -130,25 +154,17 @@ static void functions(const struct rp_report *r, struct rp_json *w)
     rp_json_end(w);
 }
 
-/* `--by module|thread`: a list more. */
-static void groups(const struct rp_report *r, struct rp_json *w)
+static void module_rows(const struct rp_report *r, struct rp_json *w)
 {
-    const struct rp_profile *p = r->profile;
-    bool threads = r->options.by == RP_BY_THREAD;
-
-    if (!threads && r->options.by != RP_BY_MODULE)
+    if (r->options.by != RP_BY_MODULE)
         return;
-    rp_json_key(w, threads ? "threads" : "modules");
+    rp_json_key(w, "modules");
     rp_json_begin(w, '[');
     for (size_t i = 0; i < r->groups.rows.n; i++) {
         const struct rp_group_row *row = &r->groups.rows.at[i];
 
         rp_json_begin_inline(w, '{');
-        if (threads) {
-            rp_json_key_u64(w, "pid", p->processes.at[p->threads.at[row->key].process].pid);
-            rp_json_key_u64(w, "tid", p->threads.at[row->key].tid);
-        }
-        rp_json_key_string(w, threads ? "name" : "module", text(r, threads ? p->threads.at[row->key].comm : row->key));
+        rp_json_key_string(w, "module", text(r, row->key));
         rp_json_key_u64(w, "self", row->self);
         rp_json_key_u64(w, "total", row->total);
         interval(w, row->share, row->low, row->high);
@@ -157,13 +173,100 @@ static void groups(const struct rp_report *r, struct rp_json *w)
     rp_json_end(w);
 }
 
-static void node(const struct rp_report *r, struct rp_json *w, const struct rp_calltree_node *n)
+static void thread_times(const struct rp_report *r, struct rp_json *w, uint32_t thread)
+{
+    for (size_t i = 0; i < r->threads.rows.n; i++) {
+        const struct rp_thread_row *row = &r->threads.rows.at[i];
+
+        if (row->thread != thread)
+            continue;
+        rp_json_key_double(w, "wall_s", row->wall, SECONDS_DIGITS);
+        rp_json_key_double(w, "cpu_s", row->cpu, SECONDS_DIGITS);
+        rp_json_key_double(w, "preempted_s", row->preempted, SECONDS_DIGITS);
+        rp_json_key_double(w, "waiting_s", row->waiting, SECONDS_DIGITS);
+        rp_json_key_double(w, "waiting_for_cpu_s", row->woken, SECONDS_DIGITS);
+        rp_json_key_double(w, "idle_s", row->idle, SECONDS_DIGITS);
+    }
+}
+
+/* Samples are there with `--by thread`, times where they were measured. */
+static void thread_row(const struct rp_report *r, struct rp_json *w, uint32_t thread)
+{
+    const struct rp_profile *p = r->profile;
+
+    rp_json_begin_inline(w, '{');
+    rp_json_key_u64(w, "pid", p->processes.at[p->threads.at[thread].process].pid);
+    rp_json_key_u64(w, "tid", p->threads.at[thread].tid);
+    rp_json_key_string(w, "name", text(r, p->threads.at[thread].comm));
+    for (size_t i = 0; r->options.by == RP_BY_THREAD && i < r->groups.rows.n; i++) {
+        const struct rp_group_row *row = &r->groups.rows.at[i];
+
+        if (row->key != thread)
+            continue;
+        rp_json_key_u64(w, "self", row->self);
+        rp_json_key_u64(w, "total", row->total);
+        interval(w, row->share, row->low, row->high);
+    }
+    thread_times(r, w, thread);
+    rp_json_end(w);
+}
+
+static void thread_rows(const struct rp_report *r, struct rp_json *w)
+{
+    bool by_thread = r->options.by == RP_BY_THREAD;
+
+    if (!by_thread && !r->waits)
+        return;
+    rp_json_key(w, "threads");
+    rp_json_begin(w, '[');
+    for (size_t i = 0; i < (r->waits ? r->threads.rows.n : r->groups.rows.n); i++)
+        thread_row(r, w, r->waits ? r->threads.rows.at[i].thread : r->groups.rows.at[i].key);
+    rp_json_end(w);
+}
+
+static void function_share(struct rp_json *w, const char *key, uint64_t samples, uint64_t of, double low, double high)
+{
+    rp_json_key(w, key);
+    rp_json_begin(w, '{');
+    rp_json_key_u64(w, "samples", samples);
+    interval(w, of ? (double)samples / (double)of : 0, low, high);
+    rp_json_end(w);
+}
+
+static void one_function(const struct rp_report *r, struct rp_json *w)
+{
+    const struct rp_function_view *f = &r->function;
+
+    if (!r->options.function)
+        return;
+    rp_json_key(w, "function");
+    rp_json_begin(w, '{');
+    rp_json_key_string(w, "name", r->options.function);
+    rp_json_key(w, "matched");
+    rp_json_begin(w, '[');
+    for (size_t i = 0; i < f->matched.n; i++) {
+        rp_json_begin_inline(w, '{');
+        function_name(r, w, f->matched.at[i]);
+        rp_json_end(w);
+    }
+    rp_json_end(w);
+    function_share(w, "self", f->self, f->samples, f->self_low, f->self_high);
+    function_share(w, "total", f->total, f->samples, f->total_low, f->total_high);
+    if (r->waits) {
+        rp_json_key_double(w, "waits", f->waits, WAITS_DIGITS);
+        rp_json_key_double(w, "waiting_s", f->seconds, SECONDS_DIGITS);
+        rp_json_key_double(w, "share_of_wall", f->share, SHARE_DIGITS);
+    }
+    rp_json_end(w);
+}
+
+static void node(const struct rp_report *r, struct rp_json *w, const struct rp_calltree_node *n, bool timed)
 {
     rp_json_begin_inline(w, '{');
     rp_json_key_u64(w, "depth", n->depth);
     function_name(r, w, n->function);
-    rp_json_key_u64(w, "samples", n->samples);
-    rp_json_key_u64(w, "self", n->self);
+    rp_json_key_u64(w, timed ? "ns" : "samples", n->samples);
+    rp_json_key_u64(w, timed ? "self_ns" : "self", n->self);
     if (n->has_offset)
         rp_json_key_u64(w, "offset", n->offset);
     if (n->line) {
@@ -173,25 +276,37 @@ static void node(const struct rp_report *r, struct rp_json *w, const struct rp_c
     rp_json_end(w);
 }
 
+static bool is_timed(const struct rp_report_tree *t)
+{
+    return t->kind == RP_TREE_OF_WAITS || t->kind == RP_TREE_OF_LOCK || t->kind == RP_TREE_OF_HOLDERS;
+}
+
 static void tree(const struct rp_report *r, struct rp_json *w, const struct rp_report_tree *t)
 {
+    static const char *const of[] = {[RP_TREE_OF_SAMPLES] = "category", [RP_TREE_OF_WAITS] = "waits",     [RP_TREE_OF_LOCK] = "lock",
+                                     [RP_TREE_OF_HOLDERS] = "holders",  [RP_TREE_OF_CALLERS] = "callers", [RP_TREE_OF_CALLEES] = "callees"};
+    bool timed = is_timed(t);
     uint32_t at = t->tree.first_top;
 
     rp_json_begin(w, '{');
+    if (t->kind != RP_TREE_OF_SAMPLES)
+        rp_json_key_string(w, "of", of[t->kind]);
+    if (t->kind == RP_TREE_OF_LOCK || t->kind == RP_TREE_OF_HOLDERS)
+        rp_json_key_u64(w, "lock", t->lock);
     if (t->category == RP_ALL_CATEGORIES) {
         rp_json_key(w, "category");
         rp_json_null(w);
     } else {
         category_id(r, w, "category", t->category);
     }
-    rp_json_key_u64(w, "samples", t->tree.samples);
-    rp_json_key_u64(w, "min_samples", t->min_samples);
+    rp_json_key_u64(w, timed ? "ns" : "samples", t->tree.samples);
+    rp_json_key_u64(w, timed ? "min_ns" : "min_samples", t->min_samples);
     rp_json_key(w, "nodes");
     rp_json_begin(w, '[');
     while (at != UINT32_MAX) {
         const struct rp_calltree_node *n = &t->tree.nodes.at[at];
 
-        node(r, w, n);
+        node(r, w, n, timed);
         at = n->first_child;
         while (at == UINT32_MAX && n) {
             at = n->next_sibling;
@@ -202,13 +317,19 @@ static void tree(const struct rp_report *r, struct rp_json *w, const struct rp_r
     rp_json_end(w);
 }
 
-static void trees_and_notes(const struct rp_report *r, struct rp_json *w)
+/* Trees weighed in ns have a list of their own: a reader of samples must not meet them. */
+static void trees(const struct rp_report *r, struct rp_json *w, bool timed)
 {
-    rp_json_key(w, "tree");
+    rp_json_key(w, timed ? "waiting_tree" : "tree");
     rp_json_begin(w, '[');
     for (size_t i = 0; i < r->trees.n; i++)
-        tree(r, w, &r->trees.at[i]);
+        if (is_timed(&r->trees.at[i]) == timed)
+            tree(r, w, &r->trees.at[i]);
     rp_json_end(w);
+}
+
+static void notes(const struct rp_report *r, struct rp_json *w)
+{
     rp_json_key(w, "notes");
     rp_json_begin(w, '[');
     for (size_t i = 0; i < r->notes.n; i++) {
@@ -228,10 +349,18 @@ static void emit(const struct rp_report *r, struct rp_buf *out)
     rp_json_key_u64(&w, "schema", SCHEMA);
     targets(r, &w);
     run_and_quality(r, &w);
+    idle(r, &w);
     categories(r, &w);
     functions(r, &w);
-    groups(r, &w);
-    trees_and_notes(r, &w);
+    module_rows(r, &w);
+    thread_rows(r, &w);
+    rp_json_waits(r, &w);
+    rp_json_wall(r, &w);
+    one_function(r, &w);
+    trees(r, &w, false);
+    if (r->waits)
+        trees(r, &w, true);
+    notes(r, &w);
     rp_json_end(&w);
 }
 
@@ -274,6 +403,7 @@ const struct rp_emit_ops rp_emit_json = {
     .help = "everything, for programs (profiler/report/README.md)",
     .wants_functions = true,
     .wants_every_tree = true,
+    .wants_locks = true,
     .has_trees = true,
     .has_notes = true,
     .report = emit,

@@ -8,8 +8,10 @@
 
 #include "analyze/stats.h"
 #include "report/emit.h"
+#include "report/figures.h"
 #include "report/style.h"
 #include "report/text_tree.h"
+#include "report/text_waits.h"
 #include "report/unclaimed.h"
 #include "report/utf8.h"
 
@@ -20,41 +22,6 @@ static const double inherited_worth = 0.10, payer_worth = 0.03;
 
 #define DOT " \xc2\xb7 "
 #define PLUS_MINUS "\xc2\xb1"
-
-/* "20.4 %", or "0.03 %" where one digit would claim zero. */
-static void percent(char *to, size_t size, double share)
-{
-    double p = 100 * share;
-
-    snprintf(to, size, p > 0 && p < 0.0095 ? "%.1g %%" : p > 0 && p < 0.095 ? "%.2f %%" : "%.1f %%", p);
-}
-
-static void put_percent(struct rp_buf *out, double share)
-{
-    char text[32];
-
-    percent(text, sizeof text, share);
-    rp_buf_puts(out, text);
-}
-
-/* Appends `text` right-aligned. */
-static void right(struct rp_buf *out, const char *text, size_t columns)
-{
-    size_t wide = rp_text_columns(text, strlen(text));
-
-    rp_buf_fill(out, ' ', wide < columns ? (int)(columns - wide) : 0);
-    rp_buf_puts(out, text);
-}
-
-static void right_count(struct rp_buf *out, uint64_t n, size_t columns)
-{
-    struct rp_buf b = {0};
-
-    rp_text_count(&b, n);
-    right(out, rp_buf_text(&b), columns);
-    out->failed |= b.failed;
-    rp_buf_release(&b);
-}
 
 static uint64_t threads_of(const struct rp_profile *p, uint32_t process)
 {
@@ -159,7 +126,7 @@ static void put_quality(const struct rp_report *r, struct rp_buf *out)
     rp_buf_puts(&b, " lost");
     if (q->lost) {
         rp_buf_puts(&b, " (");
-        put_percent(&b, (double)q->lost / (double)(q->lost + q->samples));
+        rp_figure_put_percent(&b, (double)q->lost / (double)(q->lost + q->samples));
         rp_buf_puts(&b, ")");
     }
     if (q->samples) {
@@ -168,7 +135,8 @@ static void put_quality(const struct rp_report *r, struct rp_buf *out)
 
         rp_buf_printf(&b, DOT "%.*f %% complete stacks", complete == 100 ? 0 : complete > 99.94 ? 2 : 1, complete > most ? most : complete);
     }
-    put_idle(q, &b);
+    if (!r->waits)
+        put_idle(q, &b);
     rp_text_wrap(out, rp_buf_text(&b), 0, 2, r->options.width);
     out->failed |= b.failed;
     rp_buf_release(&b);
@@ -181,7 +149,7 @@ static void put_half(struct rp_buf *out, double low, double high, size_t columns
     char text[32];
 
     snprintf(text, sizeof text, half < 0.095 ? "%.2f" : "%.1f", half);
-    right(out, text, columns);
+    rp_figure_right(out, text, columns);
 }
 
 static size_t count_columns(uint64_t largest)
@@ -201,10 +169,10 @@ static void put_figures(const struct rp_report *r, struct rp_buf *out, size_t co
     double limit, unit;
     char text[40];
 
-    right_count(out, samples, columns);
+    rp_figure_right_count(out, samples, columns);
     if (samples) {
-        percent(text, sizeof text, share);
-        right(out, text, 9);
+        rp_figure_percent(text, sizeof text, share);
+        rp_figure_right(out, text, 9);
         put_half(out, low, high, 7);
         return;
     }
@@ -212,7 +180,7 @@ static void put_figures(const struct rp_report *r, struct rp_buf *out, size_t co
     limit = 100 * (r->categories.samples ? rp_wilson(0, (double)r->categories.samples, 1, 1.959963984540054).high : 1);
     unit = limit < 1 ? 100 : 10;
     snprintf(text, sizeof text, "< %.*f %%", limit < 1 ? 2 : 1, ceil(limit * unit) / unit);
-    right(out, text, 9);
+    rp_figure_right(out, text, 9);
     rp_buf_fill(out, ' ', 7);
 }
 
@@ -220,7 +188,7 @@ static void put_table_head(const struct rp_report *r, struct rp_buf *out, size_t
 {
     rp_buf_putc(out, '\n');
     rp_style_on(out, r->options.color, RP_STYLE_DIM);
-    right(out, "samples", columns);
+    rp_figure_right(out, "samples", columns);
     rp_buf_puts(out, "   share   " PLUS_MINUS "95 %");
     if (total)
         rp_buf_puts(out, "    total");
@@ -233,8 +201,8 @@ static void put_total(struct rp_buf *out, uint64_t total, uint64_t of)
 {
     char text[32];
 
-    percent(text, sizeof text, of ? (double)total / (double)of : 0);
-    right(out, total ? text : "", 9);
+    rp_figure_percent(text, sizeof text, of ? (double)total / (double)of : 0);
+    rp_figure_right(out, total ? text : "", 9);
 }
 
 static void put_dim_line(const struct rp_report *r, struct rp_buf *out, size_t column, const char *text)
@@ -252,7 +220,7 @@ static void put_payer(const struct rp_report *r, const char *name, uint64_t samp
 
     rp_text_fit(out, name, 60);
     rp_buf_putc(out, ' ');
-    put_percent(out, (double)samples / (double)r->categories.samples);
+    rp_figure_put_percent(out, (double)samples / (double)r->categories.samples);
     for (size_t i = from; i < out->length; i++)
         out->data[i] = out->data[i] == ' ' ? RP_TEXT_TIE : out->data[i];
 }
@@ -339,29 +307,12 @@ static void put_categories(const struct rp_report *r, struct rp_buf *out)
     }
 }
 
-static void put_function(const struct rp_report *r, const struct rp_function *f, size_t room, struct rp_buf *out)
-{
-    const char *module = rp_profile_text(r->profile, f->module);
-    size_t tail = f->how == RP_NAME_OFFSET || f->how == RP_NAME_MARK ? 0 : rp_text_columns(module, strlen(module)) + sizeof "  (in )" - 1;
-
-    rp_text_symbol(out, rp_profile_text(r->profile, f->name), room > tail + 10 ? room - tail : room, r->options.verbose);
-    if (!tail)
-        return;
-    rp_style_on(out, r->options.color, RP_STYLE_DIM);
-    rp_buf_puts(out, "  (in ");
-    rp_text_fit(out, module, 0);
-    rp_buf_putc(out, ')');
-    rp_style_off(out, r->options.color);
-}
-
 static void put_group_name(const struct rp_report *r, uint32_t key, size_t room, struct rp_buf *out)
 {
     const struct rp_profile *p = r->profile;
 
     if (r->options.by == RP_BY_FUNCTION) {
-        const struct rp_function *f = &p->functions.at[key];
-
-        put_function(r, f, room, out);
+        rp_text_function_name(r, key, room, out);
     } else if (r->options.by == RP_BY_THREAD) {
         const struct rp_profile_thread *thread = &p->threads.at[key];
 
@@ -387,7 +338,7 @@ static void put_group_rest(const struct rp_report *r, size_t from, size_t column
     }
     if (!rest)
         return;
-    right_count(out, rest, columns);
+    rp_figure_right_count(out, rest, columns);
     rp_buf_fill(out, ' ', r->options.by == RP_BY_THREAD ? 19 : 28);
     rp_style_on(out, r->options.color, RP_STYLE_DIM);
     rp_buf_printf(out, "in %zu more with fewer than %" PRIu64 " samples (--min-samples)", n, r->options.min_samples);
@@ -411,7 +362,7 @@ static void put_groups(const struct rp_report *r, struct rp_buf *out)
         if (row->self) {
             put_figures(r, out, columns, row->self, row->share, row->low, row->high);
         } else { /* it was seen, only not at the leaf */
-            right_count(out, 0, columns);
+            rp_figure_right_count(out, 0, columns);
             rp_buf_fill(out, ' ', 16);
         }
         if (total)
@@ -436,19 +387,67 @@ static void put_notes(const struct rp_report *r, struct rp_buf *out)
     }
 }
 
+/* Said in words where the tables would be empty. */
+static void put_nothing(const struct rp_report *r, struct rp_buf *out)
+{
+    uint64_t idle = 0;
+    struct rp_buf b = {0};
+
+    for (size_t i = 0; r->waits && i < r->waits->idle.n; i++)
+        idle += (uint64_t)(r->waits->idle.at[i].waits + 0.5);
+    rp_buf_puts(&b, "0 samples kept of ");
+    rp_text_count(&b, idle);
+    rp_buf_puts(&b, ": no thread ran on a CPU, and all waiting was idling. --idle shows it.");
+    if (idle) {
+        rp_buf_putc(out, '\n');
+        rp_text_wrap(out, rp_buf_text(&b), 0, 0, r->options.width);
+    }
+    out->failed |= b.failed;
+    rp_buf_release(&b);
+}
+
+static void put_running(const struct rp_report *r, struct rp_buf *out)
+{
+    if (r->options.by == RP_BY_CATEGORY && r->options.clock == RP_REPORT_WALL && r->waits)
+        rp_text_wall(r, out);
+    else if (r->quality.samples && r->options.by == RP_BY_CATEGORY)
+        put_categories(r, out);
+    else if (r->quality.samples && r->options.by < RP_BY_WAIT)
+        put_groups(r, out);
+}
+
+static void put_tables(const struct rp_report *r, struct rp_buf *out)
+{
+    enum rp_by by = r->options.by;
+
+    put_running(r, out);
+    if (r->waits && by == RP_BY_THREAD)
+        rp_text_threads(r, out);
+    if (r->waits && (by == RP_BY_CATEGORY || by == RP_BY_WAIT))
+        rp_text_waiting(r, out);
+    if (r->waits && (by == RP_BY_CATEGORY || by == RP_BY_WAIT || by == RP_BY_IDLE))
+        rp_text_idle(r, out);
+    if (r->waits && (r->options.locks || by == RP_BY_LOCK))
+        rp_text_locks(r, out);
+}
+
 static void emit(const struct rp_report *r, struct rp_buf *out)
 {
     bool cut = false;
 
     put_header(r, out);
     put_quality(r, out);
-    if (r->quality.samples && r->options.by == RP_BY_CATEGORY)
-        put_categories(r, out);
-    else if (r->quality.samples)
-        put_groups(r, out);
+    if (r->waits)
+        rp_text_time(r, out);
+    if (r->options.function)
+        rp_text_function(r, out);
+    else
+        put_tables(r, out);
+    if (!rp_report_has_any(r))
+        put_nothing(r, out);
     for (size_t i = 0; i < r->trees.n; i++) {
         rp_text_tree(r, &r->trees.at[i], out);
-        cut |= r->trees.at[i].min_samples > r->options.min_samples;
+        cut |= r->trees.at[i].kind == RP_TREE_OF_SAMPLES && r->trees.at[i].min_samples > r->options.min_samples;
     }
     if (cut) {
         rp_buf_putc(out, '\n');

@@ -114,13 +114,16 @@ static enum rp_status note_kernel(struct rp_report *r, struct rp_err *err)
 {
     const struct rp_profile *p = r->profile;
     double cpu = 0, seen = p->run.hz ? (double)r->quality.samples / p->run.hz : 0;
+    uint32_t hidden = cat_rules_find_category(r->rules, "kernel.hidden");
+    bool has_row = hidden != UINT32_MAX && rp_report_row(r, hidden) != NULL;
     struct rp_buf b = {0};
 
     for (size_t i = 0; i < p->threads.n; i++)
         cpu += (double)p->threads.at[i].cpu_ns / 1e9;
     if (!saw_kernel(p) && (r->quality.samples || cpu > 0)) {
-        rp_buf_puts(&b, "Time in the kernel is not visible with the present rights and is missing from the shares");
-        if (!r->options.thread && cpu > 0 && 1 - seen / cpu >= hidden_worth)
+        rp_buf_puts(&b, has_row ? "Time in the kernel is not visible with the present rights; the clocks of the threads count it, and it has a row of its own"
+                                : "Time in the kernel is not visible with the present rights and is missing from the shares");
+        if (!has_row && !r->options.thread && cpu > 0 && 1 - seen / cpu >= hidden_worth)
             rp_buf_printf(&b, ": about %.0f %% of the %.1f s of CPU time", 100 * (1 - seen / cpu), cpu);
         /* The sampler's own note may hold setting and remedy. */
         rp_buf_puts(&b, strstr(rp_profile_text(p, p->run.note), "paranoid")
@@ -376,6 +379,16 @@ static enum rp_status note_uncategorized(struct rp_report *r, struct rp_err *err
     return note(r, "uncategorized", &b, err);
 }
 
+static enum rp_status note_waits(struct rp_report *r, struct rp_err *err)
+{
+    struct rp_buf b = {0};
+
+    if (r->waits && r->profile->run.waits == 2)
+        rp_buf_puts(&b, "Waits were found by looking at blocked threads from time to time, not by switch records: short ones are missed, and how long one"
+                        " took is known to within two looks.");
+    return note(r, "waits-sampled", &b, err);
+}
+
 static enum rp_status note_sampler(struct rp_report *r, struct rp_err *err)
 {
     struct rp_buf b = {0};
@@ -387,7 +400,7 @@ static enum rp_status note_sampler(struct rp_report *r, struct rp_err *err)
 typedef enum rp_status note_maker(struct rp_report *r, struct rp_err *err);
 
 static note_maker *const makers[] = {
-    note_few,   note_lost,  note_throttled, note_unsampled, note_kernel, note_sampler, note_cut,
+    note_few,   note_lost,  note_throttled, note_unsampled, note_kernel, note_waits, note_sampler, note_cut,
     note_grown, note_drift, note_rising,    note_replaced,  note_nameless, note_jit,   note_map,     note_uncategorized,
 };
 

@@ -12,7 +12,10 @@
 #include "report/emit.h"
 #include "report/notes.h"
 
-enum { AUTO_TREES = 3, AUTO_LINES = 20 };
+enum { AUTO_TREES = 3, AUTO_LINES = 20, AUTO_WAIT_TREES = 2, AUTO_LOCKS = 3, LOCK_LINES = 16, LOCKS_MAX = 32 };
+
+/* Nodes of trees of waits below this part of the whole are folded away. */
+static const uint64_t wait_parts = 200, wait_parts_full = 1000;
 
 /* A category below this share gets no tree of its own accord. */
 static const double auto_share = 0.05;
@@ -63,6 +66,8 @@ static enum rp_status find_sampled(struct rp_report *report, struct rp_err *err)
         return rp_fail_nomem(err);
     for (size_t i = 0; i < p->counts.n; i++)
         report->sampled[p->threads.at[p->counts.at[i].thread].process] = true;
+    for (size_t i = 0; i < p->wait_totals.n; i++)
+        report->sampled[p->threads.at[p->wait_totals.at[i].thread].process] = true;
     return RP_OK;
 }
 
@@ -107,19 +112,121 @@ static enum rp_status cut_at(const struct rp_calltree *tree, size_t lines, uint6
     return RP_OK;
 }
 
-static enum rp_status add_tree(struct rp_report *report, uint32_t category, bool cut, struct rp_err *err)
+/* What a tree of this kind is made of. */
+static struct rp_calltree_options tree_options(const struct rp_report *report, const struct rp_report_tree *tree, bool cut)
 {
     const struct rp_report_options *o = &report->options;
-    struct rp_calltree_options options = {category, o->min_samples, o->callers, o->full_stacks, o->by_self};
+    struct rp_calltree_options options = {
+        .category = tree->category, .callers = o->callers, .full_stacks = o->full_stacks, .order_by_self = o->by_self};
+    bool waits = tree->kind == RP_TREE_OF_WAITS || tree->kind == RP_TREE_OF_LOCK;
+
+    options.waits = waits ? report->waits : NULL;
+    options.user_only = waits && cut;
+    if (tree->kind == RP_TREE_OF_LOCK || tree->kind == RP_TREE_OF_HOLDERS)
+        options.lock = report->locks.rows.at[tree->lock].lock + 1;
+    options.holders = tree->kind == RP_TREE_OF_HOLDERS;
+    if (tree->kind == RP_TREE_OF_CALLERS || tree->kind == RP_TREE_OF_CALLEES) {
+        options.functions = report->function.functions;
+        options.callers = tree->kind == RP_TREE_OF_CALLERS;
+    }
+    return options;
+}
+
+static bool is_timed(enum rp_tree_kind kind)
+{
+    return kind == RP_TREE_OF_WAITS || kind == RP_TREE_OF_LOCK || kind == RP_TREE_OF_HOLDERS;
+}
+
+/* The smallest node of a tree weighed in ns. */
+static enum rp_status least_ns(const struct rp_report *report, struct rp_report_tree *tree, bool cut, struct rp_err *err)
+{
+    struct rp_calltree_options options = tree_options(report, tree, cut);
+    struct rp_calltree all;
+
+    options.min_samples = UINT64_MAX; /* only the sum is wanted */
+    if (rp_calltree_make(report->view, &options, &all, err))
+        return err->status;
+    tree->min_samples = all.samples / (cut ? wait_parts : wait_parts_full);
+    tree->min_samples += !tree->min_samples;
+    rp_calltree_release(&all);
+    return RP_OK;
+}
+
+/* `lines` 0: not cut. */
+static enum rp_status add_tree(struct rp_report *report, struct rp_report_tree what, size_t lines, struct rp_err *err)
+{
     struct rp_report_tree *tree = rp_vec_add(&report->trees);
+    struct rp_calltree_options options;
 
     if (!tree)
         return rp_fail_nomem(err);
-    *tree = (struct rp_report_tree){.category = category, .min_samples = o->min_samples};
+    *tree = what;
+    tree->min_samples = report->options.min_samples;
+    tree->tree = (struct rp_calltree){.first_top = UINT32_MAX};
+    if (is_timed(tree->kind) && least_ns(report, tree, lines > 0, err))
+        return err->status;
+    options = tree_options(report, tree, lines > 0);
+    options.min_samples = tree->min_samples;
     if (rp_calltree_make(report->view, &options, &tree->tree, err))
         return err->status;
-    tree->cut = cut;
-    return cut ? cut_at(&tree->tree, AUTO_LINES, &tree->min_samples, err) : RP_OK;
+    tree->cut = lines > 0;
+    return lines ? cut_at(&tree->tree, lines, &tree->min_samples, err) : RP_OK;
+}
+
+static enum rp_status add_category_tree(struct rp_report *report, uint32_t category, bool cut, struct rp_err *err)
+{
+    bool waits = category != RP_ALL_CATEGORIES && cat_rules_category(report->rules, category)->kind != CAT_COST;
+    struct rp_report_tree tree = {.kind = waits ? RP_TREE_OF_WAITS : RP_TREE_OF_SAMPLES, .category = category};
+
+    return waits && !report->waits ? RP_OK : add_tree(report, tree, cut ? AUTO_LINES : 0, err);
+}
+
+static enum rp_status gather_wait_trees(struct rp_report *report, bool every, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+    size_t n = 0;
+
+    for (size_t i = 0; report->waits && !status && i < report->waits->rows.n && (every || n < AUTO_WAIT_TREES); i++) {
+        const struct rp_wait_row *row = &report->waits->rows.at[i];
+
+        if (row->category == RP_WAIT_UNSEEN || (!every && row->share < auto_share) ||
+            cat_rules_category(report->rules, row->category)->kind == CAT_COST)
+            continue;
+        status = add_category_tree(report, row->category, !every, err);
+        n++;
+    }
+    return status;
+}
+
+static enum rp_status gather_lock_trees(struct rp_report *report, bool every, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+
+    for (uint32_t i = 0; !status && i < report->locks.rows.n && i < (every ? LOCKS_MAX : AUTO_LOCKS); i++) {
+        struct rp_report_tree tree = {.kind = RP_TREE_OF_LOCK, .category = RP_ALL_CATEGORIES, .lock = i};
+
+        tree.category = cat_rules_find_category(report->rules, "wait.lock");
+        status = add_tree(report, tree, every ? 0 : LOCK_LINES, err);
+        tree.kind = RP_TREE_OF_HOLDERS;
+        tree.category = RP_ALL_CATEGORIES;
+        if (!status)
+            status = add_tree(report, tree, every ? 0 : LOCK_LINES, err);
+    }
+    return status;
+}
+
+static enum rp_status gather_cost_trees(struct rp_report *report, bool every, struct rp_err *err)
+{
+    const struct rp_report_options *o = &report->options;
+    enum rp_status status = RP_OK;
+
+    for (size_t i = 0; !status && i < report->categories.rows.n && (every || report->trees.n < AUTO_TREES); i++) {
+        const struct rp_category_row *row = &report->categories.rows.at[i];
+
+        if (row->samples && (every || (row->share >= auto_share && row->samples >= o->min_samples)))
+            status = add_category_tree(report, row->category, !every, err);
+    }
+    return status;
 }
 
 static enum rp_status gather_trees(struct rp_report *report, struct rp_err *err)
@@ -128,19 +235,29 @@ static enum rp_status gather_trees(struct rp_report *report, struct rp_err *err)
     bool every = o->tree == RP_TREE_FULL || report->format->wants_every_tree;
     enum rp_status status = RP_OK;
 
-    if (o->tree == RP_TREE_NONE || !report->format->has_trees || !report->quality.samples)
+    if (o->tree == RP_TREE_NONE || !report->format->has_trees)
         return RP_OK;
-    if (o->category != RP_ALL_CATEGORIES)
-        return add_tree(report, o->category, false, err);
-    if (o->by != RP_BY_CATEGORY)
-        return o->tree == RP_TREE_FULL || o->callers || report->format->wants_every_tree ? add_tree(report, RP_ALL_CATEGORIES, !every, err) : RP_OK;
-    for (size_t i = 0; !status && i < report->categories.rows.n && (every || report->trees.n < AUTO_TREES); i++) {
-        const struct rp_category_row *row = &report->categories.rows.at[i];
-
-        if (row->samples && (every || (row->share >= auto_share && row->samples >= o->min_samples)))
-            status = add_tree(report, row->category, !every, err);
+    if (o->function) {
+        status = add_tree(report, (struct rp_report_tree){.kind = RP_TREE_OF_CALLERS, .category = RP_ALL_CATEGORIES}, every ? 0 : AUTO_LINES, err);
+        return status ? status
+                      : add_tree(report, (struct rp_report_tree){.kind = RP_TREE_OF_CALLEES, .category = RP_ALL_CATEGORIES}, every ? 0 : AUTO_LINES, err);
     }
+    if (o->category != RP_ALL_CATEGORIES)
+        return rp_report_has_any(report) ? add_category_tree(report, o->category, false, err) : RP_OK;
+    if (o->by == RP_BY_CATEGORY && report->quality.samples)
+        status = gather_cost_trees(report, every, err);
+    else if (report->quality.samples && o->by < RP_BY_WAIT && (every || o->callers))
+        status = add_category_tree(report, RP_ALL_CATEGORIES, !every, err);
+    if (!status && (o->by == RP_BY_CATEGORY || o->by == RP_BY_WAIT))
+        status = gather_wait_trees(report, every, err);
+    if (!status)
+        status = gather_lock_trees(report, every, err);
     return status;
+}
+
+bool rp_report_has_any(const struct rp_report *report)
+{
+    return report->quality.samples || (report->waits && report->waits->rows.n);
 }
 
 static int by_total_down(const void *a, const void *b)
@@ -171,6 +288,36 @@ static enum rp_status gather_unclaimed(struct rp_report *report, struct rp_err *
     return status;
 }
 
+static enum rp_status gather_waits(struct rp_report *report, struct rp_err *err)
+{
+    const struct rp_report_options *o = &report->options;
+    enum rp_status status = RP_OK;
+
+    if (!o->no_waiting && rp_waits_measured(report->profile))
+        status = rp_waits_new(report->view, o->keep_idle, &report->waits, err);
+    if (!status && report->waits)
+        status = rp_waits_threads(report->waits, &report->threads, err);
+    if (!status && report->waits && (o->locks || o->by == RP_BY_LOCK || report->format->wants_locks))
+        status = rp_waits_locks(report->waits, &report->locks, err);
+    if (!status && o->function)
+        status = rp_view_function(report->view, report->waits, o->function, &report->function, err);
+    return status;
+}
+
+static enum rp_status gather_groups(struct rp_report *report, struct rp_err *err)
+{
+    const struct rp_report_options *o = &report->options;
+    enum rp_status status = RP_OK;
+
+    if (o->by != RP_BY_CATEGORY && o->by < RP_BY_WAIT)
+        status = rp_view_groups(report->view, o->by, &report->groups, err);
+    if (!status && o->total && report->groups.rows.n)
+        qsort(report->groups.rows.at, report->groups.rows.n, sizeof *report->groups.rows.at, by_total_down);
+    if (!status && report->format->wants_functions)
+        status = rp_view_groups(report->view, RP_BY_FUNCTION, &report->functions, err);
+    return status;
+}
+
 static enum rp_status gather(struct rp_report *report, struct rp_err *err)
 {
     const struct rp_view *view = report->view;
@@ -182,12 +329,10 @@ static enum rp_status gather(struct rp_report *report, struct rp_err *err)
         status = rp_view_categories(view, &report->categories, err);
     if (!status && report->options.unclaimed)
         return gather_unclaimed(report, err);
-    if (!status && report->options.by != RP_BY_CATEGORY)
-        status = rp_view_groups(view, report->options.by, &report->groups, err);
-    if (!status && report->options.total && report->groups.rows.n)
-        qsort(report->groups.rows.at, report->groups.rows.n, sizeof *report->groups.rows.at, by_total_down);
-    if (!status && report->format->wants_functions)
-        status = rp_view_groups(view, RP_BY_FUNCTION, &report->functions, err);
+    if (!status)
+        status = gather_waits(report, err);
+    if (!status)
+        status = gather_groups(report, err);
     if (!status)
         status = gather_trees(report, err);
     if (!status && report->format->has_notes)
@@ -220,6 +365,10 @@ void rp_report_release(struct rp_report *report)
     rp_category_table_release(&report->categories);
     rp_group_table_release(&report->groups);
     rp_group_table_release(&report->functions);
+    rp_waits_free(report->waits);
+    rp_thread_table_release(&report->threads);
+    rp_lock_table_release(&report->locks);
+    rp_function_view_release(&report->function);
     rp_vec_release(&report->drift.rows);
     rp_vec_release(&report->nameless.rows);
     rp_vec_release(&report->unclaimed.rows);

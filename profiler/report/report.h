@@ -15,6 +15,7 @@
 
 #include "analyze/calltree.h"
 #include "analyze/view.h"
+#include "analyze/view_waits.h"
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/vec.h"
@@ -29,6 +30,11 @@ enum rp_tree_wish {
 
 #define RP_ALL_CATEGORIES UINT32_MAX
 
+enum rp_report_clock {
+    RP_REPORT_CPU,  /* shares of on-CPU samples */
+    RP_REPORT_WALL, /* shares of the time that was not idle: running, preempted, waiting */
+};
+
 struct rp_report_options {
     enum rp_by by;
     enum rp_tree_wish tree;
@@ -38,6 +44,11 @@ struct rp_report_options {
     bool by_self;   /* trees ordered by self */
     bool total;     /* a column of totals */
     bool unclaimed; /* what no rule claims, instead of the report */
+    enum rp_report_clock clock;
+    bool no_waiting; /* leave waiting out */
+    bool keep_idle;  /* idle waits stand among the waits */
+    bool locks;      /* the locks below the tables */
+    const char *function; /* the inclusive view of this one; NULL: none */
     bool verbose;   /* full signatures and command lines */
     bool color;
     size_t width;       /* columns to fit in; 0: no limit */
@@ -51,9 +62,20 @@ struct rp_note {
     char *text;     /* sentences; owned */
 };
 
+enum rp_tree_kind {
+    RP_TREE_OF_SAMPLES, /* of a category, or of all */
+    RP_TREE_OF_WAITS,   /* of a category; weighed in ns */
+    RP_TREE_OF_LOCK,    /* who waits for it; ns */
+    RP_TREE_OF_HOLDERS, /* what they did; ns */
+    RP_TREE_OF_CALLERS, /* of report.function */
+    RP_TREE_OF_CALLEES,
+};
+
 struct rp_report_tree {
+    enum rp_tree_kind kind;
     uint32_t category;    /* RP_ALL_CATEGORIES: of all samples */
-    uint64_t min_samples; /* what nodes were really cut at */
+    uint32_t lock;        /* position in report.locks.rows */
+    uint64_t min_samples; /* what nodes were really cut at; ns where the tree is weighed in ns */
     bool cut;             /* not the whole tree was asked for */
     struct rp_calltree tree;
 };
@@ -71,6 +93,10 @@ struct rp_report {
     struct rp_drift_table drift;
     struct rp_nameless_table nameless;
     struct rp_unclaimed_table unclaimed;
+    struct rp_waits *waits;          /* NULL: not measured, or not wanted */
+    struct rp_thread_table threads;  /* with waits */
+    struct rp_lock_table locks;      /* with waits, when wanted */
+    struct rp_function_view function;
     RP_VEC(struct rp_report_tree) trees;
     RP_VEC(struct rp_note) notes;
     bool *sampled; /* per process of the profile: it has counts */
@@ -81,6 +107,9 @@ enum rp_status rp_report_make(const struct rp_view *view, const struct rp_report
                               struct rp_report *report, struct rp_err *err);
 enum rp_status rp_report_write(const struct rp_report *report, struct rp_buf *out, struct rp_err *err);
 void rp_report_release(struct rp_report *report);
+
+/* True when there is something to report: a sample, or a wait that is not dropped as idle. */
+bool rp_report_has_any(const struct rp_report *report);
 
 /* The sample count of `category` in the table; 0 when it has no row. */
 const struct rp_category_row *rp_report_row(const struct rp_report *report, uint32_t category);

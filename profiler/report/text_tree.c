@@ -16,7 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/figures.h"
 #include "report/style.h"
+#include "report/text_waits.h"
 #include "report/utf8.h"
 
 enum { MAX_DEPTH = 60, NARROWEST_NAME = 16, TITLE_COLUMNS = 46, LINES_MOST = 60 };
@@ -32,7 +34,34 @@ struct painter {
     struct rp_buf *out;
     size_t pad; /* columns before the last digit of a top node's count */
     size_t max_depth;
+    uint64_t unit; /* what one of the printed numbers is; 1: a sample */
+    uint32_t base; /* depth that is printed as a top node */
 };
+
+static uint64_t in_units(const struct painter *p, uint64_t samples)
+{
+    return p->unit == 1 ? samples : (samples + p->unit / 2) / p->unit;
+}
+
+static bool is_timed(const struct rp_report_tree *tree)
+{
+    return tree->kind == RP_TREE_OF_WAITS || tree->kind == RP_TREE_OF_LOCK || tree->kind == RP_TREE_OF_HOLDERS;
+}
+
+static const struct {
+    uint64_t ns;
+    const char *name;
+} units[] = {{1000000, "ms"}, {1000, "\xc2\xb5s"}, {1, "ns"}};
+
+/* So that the largest has at least four digits. */
+static size_t unit_of(const struct rp_report_tree *tree)
+{
+    size_t i = 0;
+
+    while (i + 1 < sizeof units / sizeof *units && tree->tree.samples < 1000 * units[i].ns)
+        i++;
+    return i;
+}
 
 static bool is_shown(const struct painter *p, uint32_t node)
 {
@@ -79,14 +108,14 @@ static void suffix(const struct painter *p, const struct rp_calltree_node *node,
         rp_text_fit(out, slash ? slash + 1 : file, 40);
         rp_buf_printf(out, ":%" PRIu32 ")", node->line);
     }
-    if (f->how != RP_NAME_MARK && f->how != RP_NAME_OFFSET && (!parent || profile->functions.at[parent->function].module != f->module)) {
+    if (f->how != RP_NAME_MARK && f->how != RP_NAME_OFFSET && (!parent || node->depth == p->base || profile->functions.at[parent->function].module != f->module)) {
         rp_buf_puts(out, "  (in ");
         rp_text_fit(out, rp_profile_text(profile, f->module), 40);
         rp_buf_putc(out, ')');
     }
     if (!p->report->options.callers && next_shown(p, node->first_child) != UINT32_MAX && node->self &&
         (double)node->self >= self_worth * (double)node->samples)
-        rp_buf_printf(out, "  [%" PRIu64 " self]", node->self);
+        rp_buf_printf(out, "  [%" PRIu64 " self]", in_units(p, node->self));
 }
 
 static void put_node(const struct painter *p, const struct rp_calltree_node *node)
@@ -95,9 +124,9 @@ static void put_node(const struct painter *p, const struct rp_calltree_node *nod
     struct rp_buf count = {0}, tail = {0};
     size_t column, room = 0;
 
-    rp_buf_printf(&count, "%" PRIu64 " ", node->samples);
-    if (node->depth) {
-        column = put_guides(p, node->depth);
+    rp_buf_printf(&count, "%" PRIu64 " ", in_units(p, node->samples));
+    if (node->depth > p->base) {
+        column = put_guides(p, node->depth - p->base);
     } else {
         column = p->pad + 2 > count.length ? p->pad + 2 - count.length : 0;
         rp_buf_fill(p->out, ' ', (int)column);
@@ -117,12 +146,11 @@ static void put_node(const struct painter *p, const struct rp_calltree_node *nod
     rp_buf_release(&tail);
 }
 
-/* Pre-order without recursion: trees may be thousands of frames deep. A cut one may still be long, because no count tells the frames of a deep recursion
+/* Pre-order from `at` on, its siblings too, without recursion: trees may be thousands of frames deep. A cut one may still be long, because no count tells the frames of a deep recursion
  * apart. */
-static void put_nodes(const struct painter *p)
+static void put_nodes(const struct painter *p, uint32_t at)
 {
     const struct rp_calltree *tree = &p->shown->tree;
-    uint32_t at = next_shown(p, tree->first_top);
     uint64_t lines = 0;
 
     while (at != UINT32_MAX) {
@@ -131,7 +159,7 @@ static void put_nodes(const struct painter *p)
         if (++lines <= LINES_MOST || !p->shown->cut)
             put_node(p, &tree->nodes.at[at]);
         next = next_shown(p, tree->nodes.at[at].first_child);
-        while (next == UINT32_MAX && at != UINT32_MAX) {
+        while (next == UINT32_MAX && at != UINT32_MAX && tree->nodes.at[at].depth >= p->base) {
             next = next_shown(p, tree->nodes.at[at].next_sibling);
             at = tree->nodes.at[at].parent;
         }
@@ -144,51 +172,123 @@ static void put_nodes(const struct painter *p)
     }
 }
 
-static void put_title(const struct painter *p)
+/* What all paths have in common tells nothing of a holder: the tree begins KEPT frames before its first fork, or its end. */
+static uint32_t behind_common(const struct painter *p, uint32_t top)
+{
+    enum { KEPT = 3 };
+    const struct rp_calltree *tree = &p->shown->tree;
+    uint32_t at = top;
+
+    if (top == UINT32_MAX || tree->nodes.at[top].samples < tree->samples)
+        return top;
+    for (;;) {
+        uint32_t child = next_shown(p, tree->nodes.at[at].first_child);
+
+        if (child == UINT32_MAX || tree->nodes.at[child].samples < tree->samples)
+            break;
+        at = child;
+    }
+    for (unsigned i = 0; i < KEPT && at != top; i++)
+        at = tree->nodes.at[at].parent;
+    return at;
+}
+
+static size_t title_room(const struct rp_report *r)
+{
+    return r->options.width > TITLE_COLUMNS + 24 ? r->options.width - TITLE_COLUMNS : r->options.width / 2;
+}
+
+static void put_category_title(const struct painter *p)
+{
+    const struct rp_report *r = p->report;
+    const struct rp_report_tree *shown = p->shown;
+    const struct cat_category *category = cat_rules_category(r->rules, shown->category);
+    const struct rp_category_row *row = rp_report_row(r, shown->category);
+    double share = row ? row->share : 0;
+
+    rp_style_color(p->out, r->options.color, category->color);
+    rp_text_fit(p->out, category->name, title_room(r));
+    rp_style_off(p->out, r->options.color);
+    rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
+    if (shown->tree.samples && !is_timed(shown))
+        rp_buf_printf(p->out, " (%.*f %%)", share < 0.00095 ? 2 : 1, 100 * share);
+}
+
+static void put_subject(const struct painter *p)
 {
     const struct rp_report *r = p->report;
     const struct rp_report_tree *shown = p->shown;
     const char *what = r->options.callers ? "Callers" : "Call tree";
 
+    switch (shown->kind) {
+    case RP_TREE_OF_SAMPLES:
+    case RP_TREE_OF_WAITS:
+        rp_buf_printf(p->out, "%s of ", what);
+        if (shown->category == RP_ALL_CATEGORIES)
+            rp_buf_puts(p->out, "all samples");
+        else
+            put_category_title(p);
+        break;
+    case RP_TREE_OF_LOCK:
+        rp_buf_puts(p->out, "Waiting for ");
+        rp_text_lock_name(r, shown->lock, title_room(r), p->out);
+        break;
+    case RP_TREE_OF_HOLDERS:
+        rp_buf_puts(p->out, "Meanwhile, whoever held it");
+        break;
+    case RP_TREE_OF_CALLERS:
+    case RP_TREE_OF_CALLEES:
+        rp_buf_puts(p->out, shown->kind == RP_TREE_OF_CALLERS ? "Callers of " : "Callees of ");
+        rp_text_fit(p->out, r->options.function, title_room(r));
+        break;
+    }
+}
+
+static void put_title(const struct painter *p)
+{
+    const struct rp_report *r = p->report;
+    const struct rp_report_tree *shown = p->shown;
+    const char *unit = is_timed(shown) ? units[unit_of(shown)].name : "";
+
     rp_buf_putc(p->out, '\n');
     rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
-    rp_buf_printf(p->out, "%s of ", what);
-    if (shown->category == RP_ALL_CATEGORIES) {
-        rp_buf_puts(p->out, "all samples");
-    } else {
-        const struct cat_category *category = cat_rules_category(r->rules, shown->category);
-        double share = r->categories.samples ? (double)shown->tree.samples / (double)r->categories.samples : 0;
-
-        rp_style_color(p->out, r->options.color, category->color);
-        rp_text_fit(p->out, category->name, r->options.width > TITLE_COLUMNS + 24 ? r->options.width - TITLE_COLUMNS : r->options.width / 2);
-        rp_style_off(p->out, r->options.color);
-        rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
-        if (shown->tree.samples)
-            rp_buf_printf(p->out, " (%.*f %%)", share < 0.00095 ? 2 : 1, 100 * share);
+    put_subject(p);
+    if (is_timed(shown)) {
+        rp_buf_puts(p->out, " (");
+        rp_figure_put_duration(p->out, (double)shown->tree.samples / 1e9);
+        rp_buf_puts(p->out, ")");
     }
     rp_style_off(p->out, r->options.color);
-    if (!r->options.width || r->options.width > TITLE_COLUMNS + 24)
+    if (is_timed(shown))
+        rp_buf_printf(p->out, ", in %s, at least %" PRIu64, unit, in_units(p, shown->min_samples));
+    else if (!r->options.width || r->options.width > TITLE_COLUMNS + 24)
         rp_buf_printf(p->out, ", at least %" PRIu64 " sample%s", shown->min_samples, shown->min_samples == 1 ? "" : "s");
     rp_buf_putc(p->out, '\n');
 }
 
 void rp_text_tree(const struct rp_report *report, const struct rp_report_tree *tree, struct rp_buf *out)
 {
-    struct painter p = {report, tree, out, 0, MAX_DEPTH};
+    struct painter p = {report, tree, out, 0, MAX_DEPTH, is_timed(tree) ? units[unit_of(tree)].ns : 1, 0};
     size_t widest = report->options.width / 4;
     uint32_t first = next_shown(&p, tree->tree.first_top);
     uint64_t largest = 0;
 
+    if (tree->kind == RP_TREE_OF_HOLDERS && first != UINT32_MAX) {
+        first = behind_common(&p, first);
+        p.base = tree->tree.nodes.at[first].depth;
+    }
+    if (tree->kind == RP_TREE_OF_HOLDERS && !tree->tree.samples)
+        return; /* the table says that the holder is not known */
     if (widest && widest < p.max_depth)
         p.max_depth = widest < 4 ? 4 : widest;
     put_title(&p);
     for (uint32_t top = first; top != UINT32_MAX; top = tree->tree.nodes.at[top].next_sibling)
         largest = tree->tree.nodes.at[top].samples > largest ? tree->tree.nodes.at[top].samples : largest;
-    for (; largest >= 10; largest /= 10)
+    for (largest = in_units(&p, largest); largest >= 10; largest /= 10)
         p.pad++;
     if (!tree->tree.samples)
-        rp_buf_puts(out, "  it was not seen in any sample\n");
-    else if (first == UINT32_MAX)
+        rp_buf_puts(out, is_timed(tree) ? "  it was not seen in any wait\n" : "  it was not seen in any sample\n");
+    else if (first == UINT32_MAX && !is_timed(tree))
         rp_buf_printf(out, "  no path has that many of its %" PRIu64 " samples; --min-samples 1 shows all\n", tree->tree.samples);
-    put_nodes(&p);
+    put_nodes(&p, first);
 }

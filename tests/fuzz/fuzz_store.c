@@ -8,10 +8,31 @@
 
 #include "analyze/calltree.h"
 #include "analyze/view.h"
+#include "analyze/view_waits.h"
 #include "base/io.h"
 #include "store/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void look_at_waits(const struct rp_view *view)
+{
+    struct rp_calltree_options options = {.category = UINT32_MAX};
+    struct rp_thread_table threads = {0};
+    struct rp_lock_table locks = {0};
+    struct rp_calltree tree = {0};
+    struct rp_waits *waits = NULL;
+    struct rp_err err = {0};
+
+    if (rp_waits_new(view, true, &waits, &err) || rp_waits_threads(waits, &threads, &err) || rp_waits_locks(waits, &locks, &err))
+        abort();
+    options.waits = waits;
+    if (rp_calltree_make(view, &options, &tree, &err))
+        abort();
+    rp_calltree_release(&tree);
+    rp_lock_table_release(&locks);
+    rp_thread_table_release(&threads);
+    rp_waits_free(waits);
+}
 
 static void look_at(const struct rp_profile *profile)
 {
@@ -28,6 +49,7 @@ static void look_at(const struct rp_profile *profile)
         rp_view_categories(view, &categories, &err) || rp_view_groups(view, RP_BY_FUNCTION, &functions, &err) ||
         rp_calltree_make(view, &options, &tree, &err))
         abort();
+    look_at_waits(view);
     rp_category_table_release(&categories);
     rp_group_table_release(&functions);
     rp_calltree_release(&tree);

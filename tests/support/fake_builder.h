@@ -39,6 +39,8 @@ enum rp_status fake_bad(const struct fake_builder *b, const char *what, struct f
 
 bool fake_is(struct fake_text t, const char *word);
 bool fake_number(struct fake_text t, uint64_t *value);
+/* "250ns", "10us", "2.5ms", "1s". */
+bool fake_duration(struct fake_text t, uint64_t *ns);
 
 /* Interns a text, its escapes resolved. */
 enum rp_status fake_intern(struct fake_builder *b, struct fake_text t, uint32_t *id);

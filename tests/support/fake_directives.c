@@ -20,6 +20,30 @@ static bool seconds(struct fake_text t, uint64_t *ns)
     return true;
 }
 
+bool fake_duration(struct fake_text t, uint64_t *ns)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    char text[32];
+    double value;
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t n = strlen(units[i].name);
+
+        if (t.n <= n || t.n - n >= sizeof text || memcmp(t.at + t.n - n, units[i].name, n) != 0)
+            continue;
+        memcpy(text, t.at, t.n - n);
+        text[t.n - n] = '\0';
+        if (!rp_parse_double(text, 0, 1e9, &value))
+            continue;
+        *ns = (uint64_t)(value * units[i].ns + 0.5);
+        return true;
+    }
+    return false;
+}
+
 static enum rp_status take_symbol(struct fake_builder *b, struct fake_text name, const struct fake_key *keys, size_t n)
 {
     struct fake_frame f = {.module = {"app", 3}, .name = name};
@@ -88,7 +112,38 @@ static enum rp_status take_module(struct fake_builder *b, struct fake_text name,
 
 static enum rp_status take_thread(struct fake_builder *b, struct fake_text name, const struct fake_key *keys, size_t n)
 {
-    uint64_t pid = 1234, wall = 0, cpu = 0;
+    struct rp_profile_thread t = {0};
+    uint64_t pid = 1234;
+    uint32_t id;
+    enum rp_status status;
+
+    for (size_t i = 0; i < n; i++) {
+        struct fake_text v = keys[i].value;
+        uint64_t *to = fake_is(keys[i].name, "wall")        ? &t.wall_ns
+                       : fake_is(keys[i].name, "cpu")       ? &t.cpu_ns
+                       : fake_is(keys[i].name, "preempted") ? &t.preempted_ns
+                       : fake_is(keys[i].name, "waiting")   ? &t.waiting_ns
+                       : fake_is(keys[i].name, "delay")     ? &t.run_delay_ns
+                                                            : NULL;
+
+        if (to ? !seconds(v, to) : !fake_is(keys[i].name, "pid") || !fake_number(v, &pid))
+            return fake_bad(b, "unknown key or value", keys[i].name);
+    }
+    status = fake_thread_of(b, name, pid, &id);
+    if (status == RP_OK) {
+        b->p->threads.at[id].wall_ns = t.wall_ns;
+        b->p->threads.at[id].cpu_ns = t.cpu_ns;
+        b->p->threads.at[id].preempted_ns = t.preempted_ns;
+        b->p->threads.at[id].waiting_ns = t.waiting_ns;
+        b->p->threads.at[id].run_delay_ns = t.run_delay_ns;
+    }
+    return status;
+}
+
+/* Waits of a thread whose stack nobody saw. */
+static enum rp_status take_waits(struct fake_builder *b, struct fake_text name, const struct fake_key *keys, size_t n)
+{
+    uint64_t pid = 1234, count = 1, each = 0;
     uint32_t id;
     enum rp_status status;
 
@@ -96,17 +151,40 @@ static enum rp_status take_thread(struct fake_builder *b, struct fake_text name,
         struct fake_text v = keys[i].value;
 
         if (!(fake_is(keys[i].name, "pid")    ? fake_number(v, &pid)
-              : fake_is(keys[i].name, "wall") ? seconds(v, &wall)
-              : fake_is(keys[i].name, "cpu")  ? seconds(v, &cpu)
-                                         : false))
+              : fake_is(keys[i].name, "n")    ? fake_number(v, &count)
+              : fake_is(keys[i].name, "each") ? fake_duration(v, &each)
+                                              : false))
             return fake_bad(b, "unknown key or value", keys[i].name);
     }
     status = fake_thread_of(b, name, pid, &id);
-    if (status == RP_OK) {
-        b->p->threads.at[id].wall_ns = wall;
-        b->p->threads.at[id].cpu_ns = cpu;
-    }
+    for (uint64_t i = 0; i < count && status == RP_OK; i++)
+        status = rp_profile_wait(b->p, id, each, 0, 0, -1, b->err);
     return status;
+}
+
+static enum rp_status take_lock(struct fake_builder *b, struct fake_text address, const struct fake_key *keys, size_t n)
+{
+    struct rp_cursor c = rp_cursor_of(address.at, address.n);
+    struct rp_lock lock = {0};
+    uint64_t pid = 1234;
+    uint32_t position;
+    enum rp_status status = RP_OK;
+
+    if (!rp_cursor_take(&c, "0x") || !rp_cursor_hex(&c, &lock.address) || !rp_cursor_done(&c))
+        return fake_bad(b, "expected an address", address);
+    for (size_t i = 0; i < n && status == RP_OK; i++) {
+        struct fake_text v = keys[i].value;
+
+        status = fake_is(keys[i].name, "symbol")     ? fake_intern(b, v, &lock.symbol)
+                 : fake_is(keys[i].name, "database") ? fake_intern(b, v, &lock.database)
+                 : fake_is(keys[i].name, "module")   ? fake_image_of(b, v, &lock.image)
+                 : fake_is(keys[i].name, "pid") && fake_number(v, &pid) ? RP_OK
+                                                                        : fake_bad(b, "unknown key or value", keys[i].name);
+    }
+    if (!status)
+        status = fake_process_of(b, pid, &lock.process);
+    lock.addr = lock.image ? lock.address & 0xffff : 0;
+    return status ? status : rp_profile_lock(b->p, &lock, &position, b->err);
 }
 
 static enum rp_status take_process(struct fake_builder *b, struct fake_text name, const struct fake_key *keys, size_t n)
@@ -132,6 +210,7 @@ static enum rp_status take_run(struct fake_builder *b, const struct fake_key *ke
     for (size_t i = 0; i < n; i++) {
         struct fake_text v = keys[i].value;
         uint32_t *text = fake_is(keys[i].name, "source") ? &run->source
+                         : fake_is(keys[i].name, "sampler") ? &run->sampler
                          : fake_is(keys[i].name, "host") ? &run->host
                          : fake_is(keys[i].name, "note") ? &run->note
                                                     : NULL;
@@ -140,6 +219,9 @@ static enum rp_status take_run(struct fake_builder *b, const struct fake_key *ke
                          : fake_is(keys[i].name, "vanished")  ? &run->vanished
                                                          : NULL;
         uint32_t *narrow = fake_is(keys[i].name, "hz")      ? &run->hz
+                           : fake_is(keys[i].name, "waits") ? &run->waits
+                           : fake_is(keys[i].name, "cpus")  ? &run->cpus
+                           : fake_is(keys[i].name, "kernel") ? &run->kernel_visible
                            : fake_is(keys[i].name, "stack") ? &run->stack_bytes
                                                        : NULL;
         uint64_t value = 0;
@@ -215,6 +297,10 @@ enum rp_status fake_directive(struct fake_builder *b, struct fake_text line)
         return take_module(b, rest, keys, n);
     if (fake_is(verb, ".thread"))
         return take_thread(b, rest, keys, n);
+    if (fake_is(verb, ".waits"))
+        return take_waits(b, rest, keys, n);
+    if (fake_is(verb, ".lock"))
+        return take_lock(b, rest, keys, n);
     if (fake_is(verb, ".process"))
         return take_process(b, rest, keys, n);
     if (fake_is(verb, ".run"))

@@ -262,7 +262,8 @@ static enum rp_status node_of(struct fake_builder *b, size_t nframes, bool guess
         while (begin && *b->frames[begin - 1].at == '^')
             begin--;
         flags = (begin ? RP_LOCATION_CALLER : 0u) | (begin && guess ? RP_LOCATION_GUESS : 0u);
-        if (end == nframes && b->frames[begin].n > 10 && !memcmp(b->frames[begin].at, "[truncated", 10)) {
+        if (end == nframes && b->frames[begin].n > 10 &&
+            (!memcmp(b->frames[begin].at, "[truncated", 10) || !memcmp(b->frames[begin].at, "[kernel: ", 9))) {
             char mark[128] = "";
 
             memcpy(mark, b->frames[begin].at, b->frames[begin].n < sizeof mark ? b->frames[begin].n : sizeof mark - 1);
@@ -360,7 +361,9 @@ static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
     struct fake_key keys[FAKE_KEYS_MAX];
     size_t nkeys = fake_keys_of(&line, keys), nframes = 0, space = line.n;
     struct fake_text thread = {"main", 4};
-    uint64_t pid = 1234, samples, at_ns = 0, tag = 0, weight = SAMPLE_NS, value = 0;
+    uint64_t pid = 1234, samples, at_ns = 0, tag = 0, weight = SAMPLE_NS, value = 0, wait = 0, holds = 0;
+    int syscall = -1;
+    bool waited = false;
     enum rp_state state = RP_STATE_RUNNING;
     bool guess = false;
     uint32_t node, thread_id;
@@ -374,8 +377,14 @@ static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
             thread = v;
         else if (fake_is(keys[i].name, "state") && fake_is(v, "blocked"))
             state = RP_STATE_BLOCKED;
+        else if (fake_is(keys[i].name, "wait") && fake_duration(v, &wait))
+            waited = true;
         else if (!is_number)
             return fake_bad(b, "expected a number", v);
+        else if (fake_is(keys[i].name, "syscall"))
+            syscall = (int)value;
+        else if (fake_is(keys[i].name, "holds"))
+            holds = value;
         else if (fake_is(keys[i].name, "block"))
             at_ns = value * b->p->block_ns;
         else if (fake_is(keys[i].name, "ms"))
@@ -408,8 +417,13 @@ static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
     status = node_of(b, nframes, guess, &node);
     if (status == RP_OK)
         status = fake_thread_of(b, thread, pid, &thread_id);
-    return status ? status
-                  : rp_profile_count(b->p, thread_id, node, (uint32_t)tag, state, at_ns, samples, samples * weight, b->err);
+    if (status || !waited)
+        return status ? status
+                      : rp_profile_count(b->p, thread_id, node, (uint32_t)tag, state, at_ns, samples, samples * weight, b->err);
+    for (uint64_t i = 0; i < samples && status == RP_OK; i++)
+        status = holds ? rp_profile_holder(b->p, (uint32_t)holds - 1, thread_id, node, state, wait, b->err)
+                       : rp_profile_wait(b->p, thread_id, wait, node, (uint32_t)tag, syscall, b->err);
+    return status;
 }
 
 enum rp_status fake_profile_parse(struct rp_profile *p, const char *text, struct rp_err *err)

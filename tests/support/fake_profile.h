@@ -8,14 +8,17 @@
  *                      "memcpy;[truncated: no unwind row] 1\n");
  *
  * A stack is leaf first, then the number of samples, then keys: block=N or ms=N (time), thread=NAME or NAME/TID, pid=N, state=blocked, tag=N,
- * weight=NS (of one sample), guess=1 (its callers were found by frame pointers).
+ * weight=NS (of one sample), guess=1 (its callers were found by frame pointers). With wait=DURATION (250ns, 10us, 2.5ms, 1s) it is that many waits
+ * of that length, with syscall=N and tag=LOCK (1 is the first); with holds=LOCK besides, what the lock's holder did during that many waits.
  * A frame is [^][MODULE!]NAME[+0xOFFSET][{FILE:LINE}]. Modules: "app" unless said; [kernel] and [jit] are what they look like. The
  * offset is that of the call or, in the leaf, of the sample. In names \; \n \t \\ \{ \+ \! \^ and \xHH stand for the characters.
  * Directives, one a line, values quoted where they hold blanks, before the stacks that need them:
  *     .symbol NAME raw=_Z… alias=… alias=… file=… [module=…]     how a function is described
  *     .module NAME kind=elf|vdso|jit|other path=… build-id=… note=… remedy=…
  *     .process PID comm=… command=…      .thread NAME[/TID] pid=… wall=SECONDS cpu=SECONDS     (threads may have no sample)
- *     .run seconds=… hz=… lost=… throttled=… vanished=… source=… host=… note=… stack=…     .blocks N     (blocks used, empty ones too)
+ *     .thread also takes preempted= waiting= delay= (seconds).      .waits NAME[/TID] pid=… n=… each=DURATION     (waits without a stack)
+ *     .lock 0xADDRESS symbol=… module=… database=… pid=…
+ *     .run seconds=… hz=… lost=… throttled=… vanished=… source=… host=… note=… stack=… waits=… cpus=… kernel=… sampler=…     .blocks N     (blocks used, empty ones too)
  *     .fact NAME=VALUE …     .rate end=SECONDS wall=SECONDS cpu=SECONDS calls=N rows=N     (what the target said)
  * Lines that start with # are comments. */
 #ifndef TESTS_FAKE_PROFILE_H

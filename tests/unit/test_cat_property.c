@@ -440,7 +440,7 @@ static bool totals_agree(const struct plain_set *set, const struct plain_stack *
 
 static bool agrees(const struct plain_set *set, const struct plain_stack *s, struct cat_matcher *matcher, struct tally *tally)
 {
-    struct cat_context context = {s->thread, s->blocked ? CAT_BLOCKED : CAT_RUNNING, s->no_kernel};
+    struct cat_context context = {s->thread, s->blocked ? CAT_BLOCKED : CAT_RUNNING, s->no_kernel, false};
     uint32_t ids[FRAMES_MAX];
     struct cat_verdict v;
     struct rp_err err = {0};

@@ -165,7 +165,7 @@ static void sentences_name_the_remedy(void **state)
     bad("--freq 99999999999999999999", "1 to 100000");
     bad("-F 9.5", "whole number");
     bad("--min-samples 0", "from 1 on");
-    bad("--by row", "category, function, module or thread");
+    bad("--by row", "category, function, module, thread, wait, idle or lock");
     bad("--format xml", "text, json or csv");
     bad("--color yes", "auto, always or never");
     bad("--width 3", "from 40 to");
