@@ -104,6 +104,8 @@ static enum rp_status next_field(struct reader *r, bool *last, struct rp_err *er
     }
     if (r->field.failed)
         return rp_fail_nomem(err);
+    if (strlen(rp_buf_text(&r->field)) != r->field.length)
+        return complain(r, "there is a NUL byte: this is no text", NULL, err);
     *last = false;
     if (rp_cursor_take(c, ","))
         return RP_OK;
@@ -187,8 +189,6 @@ static enum rp_status take_field(struct reader *r, unsigned holds, struct rp_ben
 {
     const char *text = rp_buf_text(&r->field);
 
-    if (strlen(text) != r->field.length)
-        return complain(r, "the line holds a NUL byte", NULL, err);
     if (holds < NUMBERS && !take_number(&numbers[holds], text, run))
         return rp_fail(err, RP_FORMAT, "%s:%zu: %s takes a number, not '%.80s'", r->path, r->line, numbers[holds].name, text);
     if (holds >= BINARY && holds < UNKNOWN) {
@@ -296,8 +296,6 @@ enum rp_status rp_runs_read(struct rp_bench *bench, const char *path, struct rp_
     struct rp_buf text = {0};
     enum rp_status status = rp_read_file(path, RP_BENCH_FILE_MAX, &text, err);
 
-    if (!status && text.length && memchr(rp_buf_text(&text), '\0', text.length))
-        status = rp_fail(err, RP_FORMAT, "%s is no text: --read takes the CSV that --csv or Node's compare.js wrote", path);
     if (!status)
         status = rp_runs_parse(bench, path, rp_buf_text(&text), text.length, err);
     rp_buf_release(&text);
