@@ -83,7 +83,7 @@ static enum rp_status add_waits(const struct rp_waits *w, struct lock_sums *s, s
         s->stacked[lock] += (double)wait->n;
         s->max_ns[lock] = wait->max_ns > s->max_ns[lock] ? wait->max_ns : s->max_ns[lock];
         status = waiter_of(w, stack, &frames, &waiter, err);
-        if (w->stacks->ns[line] > s->waiter_ns[lock]) {
+        if (!status && w->stacks->ns[line] > s->waiter_ns[lock]) {
             s->waiter_ns[lock] = w->stacks->ns[line];
             s->waiter[lock] = waiter;
         }

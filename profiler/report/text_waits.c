@@ -250,7 +250,7 @@ void rp_text_wall(const struct rp_report *r, struct rp_buf *out)
                 continue;
             put_wall_row(r, cost->share * on_cpu, (cost->high - cost->low) / 2 * on_cpu, cost->share * w->cpu, out);
             put_category(r, cost->category, 29, out);
-        } else {
+        } else if (wait) {
             k++;
             put_wall_row(r, wait->share, w->busy > 0 ? wait->half / w->busy : 0, wait->seconds, out);
             put_category(r, wait->category, 29, out);
