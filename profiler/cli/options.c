@@ -11,11 +11,11 @@
 
 /* A week: longer is a mistyped number. 100 kHz: the kernel allows no more by default (perf_event_max_sample_rate). */
 static const double seconds_max = 7 * 86400.0, seconds_min = 0.01;
-enum { HZ_MAX = 100000, WIDTH_MIN = 40, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFAULT_HZ = 997, DEFAULT_MIN_SAMPLES = 5 };
+enum { HZ_MAX = 100000, WIDTH_MIN = 40, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFAULT_MIN_SAMPLES = 5 };
 
 void rp_settings_init(struct rp_settings *s)
 {
-    *s = (struct rp_settings){.seconds = 10, .hz = DEFAULT_HZ, .min_samples = DEFAULT_MIN_SAMPLES, .format = &rp_emit_text};
+    *s = (struct rp_settings){.seconds = 10, .min_samples = DEFAULT_MIN_SAMPLES, .format = &rp_emit_text};
 }
 
 void rp_settings_release(struct rp_settings *s)
@@ -78,7 +78,7 @@ static enum rp_status set_freq(struct rp_settings *s, const char *value, struct 
 
     if (!rp_parse_u64(value, 1, HZ_MAX, &hz))
         return rp_fail(err, RP_USAGE, "--freq takes samples per second, a whole number from 1 to %d, not '%s'; %d is the default", HZ_MAX, value,
-                       DEFAULT_HZ);
+                       RP_HZ_PERF);
     s->hz = (uint32_t)hz;
     return RP_OK;
 }
@@ -110,6 +110,19 @@ static enum rp_status set_by(struct rp_settings *s, const char *value, struct rp
         }
     }
     return rp_fail(err, RP_USAGE, "--by takes category, function, module or thread, not '%s'", value);
+}
+
+static enum rp_status set_sampler(struct rp_settings *s, const char *value, struct rp_err *err)
+{
+    static const char *const names[] = {[RP_SAMPLER_AUTO] = "auto", [RP_SAMPLER_PERF] = "perf", [RP_SAMPLER_PTRACE] = "ptrace"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(value, names[i])) {
+            s->sampler = (enum rp_sampler_wish)i;
+            return RP_OK;
+        }
+    }
+    return rp_fail(err, RP_USAGE, "--sampler takes auto, perf or ptrace, not '%s'", value);
 }
 
 static enum rp_status set_format(struct rp_settings *s, const char *value, struct rp_err *err)
@@ -214,7 +227,8 @@ static const struct rp_option record_options[] = {
     {"pid", 'p', "PID", "watch this process; may be given several times, or as 12,34", set_pid},
     {"seconds", 'd', "S", "for how long, fractions too (default 10)", set_seconds},
     {"duration", 0, "S", "the same as --seconds", set_seconds},
-    {"freq", 'F', "HZ", "samples per second and running thread (default 997)", set_freq},
+    {"freq", 'F', "HZ", "samples per second and running thread (default 997, with ptrace 250)", set_freq},
+    {"sampler", 0, "WHICH", "auto (default): perf, and ptrace where perf_event is refused; perf; ptrace", set_sampler},
     {"no-inlines", 0, NULL, "names from symbol tables only: no inlined functions, no lines", set_no_inlines},
     {"debuginfod", 0, NULL, "ask the debuginfod servers of $DEBUGINFOD_URLS for missing names", set_debuginfod},
     {"save-snapshots", 0, "DIR", "also save what each stack was read from, to replay it", set_save_snapshots},

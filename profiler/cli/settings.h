@@ -8,6 +8,7 @@
 
 #include "analyze/view.h"
 #include "base/vec.h"
+#include "fold/choose.h"
 #include "report/report.h"
 
 struct rp_emit_ops;
@@ -18,7 +19,8 @@ struct rp_settings {
     /* what to watch and how */
     RP_VEC(uint32_t) pids;
     double seconds;
-    uint32_t hz;
+    uint32_t hz; /* 0: the sampler's default */
+    enum rp_sampler_wish sampler;
     bool ready, end_child;
     bool no_inlines, debuginfod;
     const char *save_snapshots, *from_snapshots;

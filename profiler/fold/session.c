@@ -51,7 +51,7 @@ static enum rp_status open_sampler(struct rp_session *s, struct rp_err *err)
         return rp_fail(err, RP_USAGE, "no process to watch; give one with --pid PID");
     for (size_t i = 0; !status && i < s->options.sampler.npids; i++)
         status = rp_process_read(s->options.sampler.pids[i], &info, err);
-    return status ? status : rp_sampler_perf_new(&s->options.sampler, &s->sampler, err);
+    return status ? status : rp_choose_new(s->options.sampler_wish, &s->options.sampler, &s->sampler, err);
 }
 
 enum rp_status rp_session_new(const struct rp_session_options *options, struct rp_session **out, struct rp_err *err)
@@ -101,7 +101,8 @@ static void note_sampler(struct rp_session *s)
 enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
 {
     struct timespec now;
-    enum rp_status status = s->sampler->ops->start(s->sampler, err);
+    enum rp_status status = s->options.from_snapshots ? s->sampler->ops->start(s->sampler, err)
+                                                      : rp_choose_start(s->options.sampler_wish, &s->options.sampler, &s->sampler, err);
 
     clock_gettime(CLOCK_REALTIME, &now);
     s->started_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -191,7 +192,7 @@ enum rp_status rp_session_run(struct rp_session *s, uint64_t duration_ns, const 
 
 static enum rp_status describe_run(struct rp_session *s, struct rp_err *err)
 {
-    static const char *const sources[] = {"cpu-clock", "cycles", "replay"};
+    static const char *const sources[] = {"cpu-clock", "cycles", "replay", "ptrace"};
     struct rp_run *run = &s->profile.run;
     const struct rp_sampler_stats *sampler = &s->stats.sampler;
     struct utsname host;
@@ -199,7 +200,7 @@ static enum rp_status describe_run(struct rp_session *s, struct rp_err *err)
 
     run->started_unix_ns = s->started_unix_ns;
     run->seconds_ns = s->end_ns - s->start_ns;
-    run->hz = s->options.sampler.hz;
+    run->hz = sampler->hz;
     run->kernel_visible = sampler->kernel_visible;
     run->stack_bytes = sampler->stack_bytes;
     run->stack_grown = sampler->stack_grown;
