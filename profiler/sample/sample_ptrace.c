@@ -198,7 +198,7 @@ static bool take_stopped(struct ptrace_sampler *s, const struct asked *a, const 
     bool have_times = copied && t && rp_watch_schedstat(p, t, &cpu_ns, &switches_in);
     bool gone_on = rp_hold_let_go((pid_t)a->tid, stop);
 
-    if (!record && stop->by_us)
+    if (!record && stop->by_us && !atomic_load(&s->stop))
         atomic_fetch_add(&s->lost, 1);
     if (copied && may_be_taken(s, a, &copy, have_times, cpu_ns, switches_in)) {
         fill_sample(s, &record->event, a, &copy, room);
@@ -257,6 +257,13 @@ static void serve(struct ptrace_sampler *s, uint64_t until, bool spin)
     }
 }
 
+/* Whether a sample of it would be paid for. schedstat is exact while it waits for a CPU, and a scheduler tick late while it has one: then it is
+ * stopped a little later. Threads that use little CPU are stopped that seldom. */
+static bool has_credit(const struct ptrace_sampler *s, const struct rp_watch_thread *t)
+{
+    return t->credit_ns + (t->cpu_ns > t->accounted_ns ? t->cpu_ns - t->accounted_ns : 0) >= s->period_ns;
+}
+
 static void look_at_process(struct ptrace_sampler *s, struct rp_watch_process *p, uint64_t now_ns, int here)
 {
     if (!p->tasks || p->waits_for_exec || !rp_watch_has_run(p))
@@ -265,7 +272,7 @@ static void look_at_process(struct ptrace_sampler *s, struct rp_watch_process *p
         struct rp_watch_thread *t = &p->threads.at[i];
         struct asked *a;
 
-        if (t->asked || !rp_watch_is_due(p, i, now_ns) || !rp_watch_look(&s->watch, p, t, now_ns, tell, s))
+        if (t->asked || !rp_watch_is_due(p, i, now_ns) || !rp_watch_look(&s->watch, p, t, now_ns, tell, s) || !has_credit(s, t))
             continue;
         a = rp_vec_add(&s->candidates);
         if (a)
