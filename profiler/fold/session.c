@@ -94,7 +94,8 @@ static void note_sampler(struct rp_session *s)
     s->sampler->ops->stats(s->sampler, &stats);
     s->fold.waits = stats.waits != 0;
     s->looks = stats.waits == 1 && !s->options.from_snapshots;
-    if (s->options.sampler.kernel && !stats.kernel_visible && !s->options.from_snapshots && stats.hz)
+    /* ptrace stops a thread on its way out of the kernel: that time has its samples. */
+    if (s->options.sampler.kernel && !stats.kernel_visible && stats.source != RP_SOURCE_PTRACE && !s->options.from_snapshots && stats.hz)
         s->fold.hidden_period_ns = 1000000000u / stats.hz;
 }
 

@@ -32,7 +32,8 @@ struct rp_queue {
 bool rp_queue_init(struct rp_queue *q, size_t size);
 void rp_queue_release(struct rp_queue *q);
 
-/* Room for a record with `room` bytes of data; NULL when the reader is too far behind. */
+/* Room for a record with `room` bytes of data; NULL when the reader is too far behind. Nothing else may be reserved before it is committed; to give it
+ * up, do nothing. */
 struct rp_queue_record *rp_queue_reserve(struct rp_queue *q, size_t room);
 /* Hands it over; `extra` bytes of its data are used. */
 void rp_queue_commit(struct rp_queue *q, struct rp_queue_record *record, size_t extra);

@@ -116,31 +116,30 @@ static bool parse_stat(const char *text, size_t length, struct stat_fields *out)
     return out->state != '\0';
 }
 
-bool rp_watch_look(struct rp_watch *watch, struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns, rp_watch_tell *tell, void *context)
+enum rp_watch_sight rp_watch_look(struct rp_watch *watch, struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns, rp_watch_tell *tell, void *context)
 {
     char text[STAT_TEXT];
     struct stat_fields f;
     uint64_t cpu_ns, switches_in;
 
     if (!rp_watch_schedstat(p, t, &cpu_ns, &switches_in))
-        return false;
+        return RP_WATCH_SAME;
     if (t->state && t->state != 'R' && cpu_ns == t->cpu_ns && switches_in == t->switches_in)
-        return false;
+        return RP_WATCH_SAME;
     t->cpu_ns = cpu_ns;
     t->switches_in = switches_in;
     if (!parse_stat(text, read_task_file(p, t, "stat", t->stat, text, sizeof text), &f))
-        return false;
+        return RP_WATCH_SAME;
     keep_files(watch, p, t);
     t->last_ran_ns = now_ns;
     t->state = f.state;
     t->cpu = f.cpu;
-    t->peeked = false;
     if (memcmp(t->comm, f.comm, sizeof t->comm) != 0) {
         if (*t->comm)
             tell(context, RP_WATCH_NAME, p->pid, t->tid, 0, f.comm);
         memcpy(t->comm, f.comm, sizeof t->comm);
     }
-    return f.state == 'R';
+    return f.state == 'R' ? RP_WATCH_RUNS : RP_WATCH_BLOCKED;
 }
 
 /* Lists of threads. */
@@ -241,6 +240,7 @@ static void take_listing(struct rp_watch *watch, struct rp_watch_process *p, rp_
         if (!t)
             return;
         t->listed = true;
+        t->born = t->born || (!known && tell);
         if (!known && tell)
             tell(context, RP_WATCH_THREAD, p->pid, tid, 0, NULL);
     }

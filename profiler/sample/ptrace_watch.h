@@ -24,7 +24,12 @@ struct rp_watch_thread {
     int cpu;               /* it runs on, or ran on last */
     char comm[16];
     bool asked;            /* held, or about to be */
-    bool peeked;           /* seen in the wait it is in */
+    /* What rp_edges_* keep of it. */
+    bool born;             /* during the watch: nothing was told of it yet */
+    bool waiting;          /* told to be off the CPU */
+    bool peeked;           /* seen in the wait it is in, or refused */
+    uint64_t since_ns;     /* of the wait, or of when its running was last settled */
+    uint64_t since_cpu_ns; /* CPU time at that moment */
     bool listed;
 };
 
@@ -61,8 +66,14 @@ void rp_watch_check(struct rp_watch *watch, size_t process, bool children, uint6
 /* Whether the process used any CPU since the last call; true when that cannot be told. */
 bool rp_watch_has_run(struct rp_watch_process *p);
 
-/* Looks at the thread. True: it is running or ready to run. */
-bool rp_watch_look(struct rp_watch *watch, struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns, rp_watch_tell *tell, void *context);
+enum rp_watch_sight {
+    RP_WATCH_SAME,    /* blocked where it was, or gone */
+    RP_WATCH_BLOCKED, /* it has run and is blocked again; or the first look at it */
+    RP_WATCH_RUNS,    /* it is running or ready to run */
+};
+
+/* Looks at the thread. */
+enum rp_watch_sight rp_watch_look(struct rp_watch *watch, struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns, rp_watch_tell *tell, void *context);
 
 /* Its schedstat now: CPU time and times put on a CPU. False: gone. */
 bool rp_watch_schedstat(const struct rp_watch_process *p, const struct rp_watch_thread *t, uint64_t *cpu_ns, uint64_t *switches_in);

@@ -29,6 +29,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "sample/perf_cpus.h"
+#include "sample/ptrace_edges.h"
 #include "sample/ptrace_hold.h"
 #include "sample/ptrace_queue.h"
 #include "sample/ptrace_watch.h"
@@ -78,6 +79,7 @@ struct ptrace_sampler {
     bool may_grow;
     /* The sampling thread's own. */
     struct rp_watch watch;
+    struct rp_edges edges;
     RP_VEC(struct asked) asked, candidates;
     uint64_t random;
 };
@@ -205,6 +207,8 @@ static bool take_stopped(struct ptrace_sampler *s, const struct asked *a, const 
         rp_queue_commit(&s->queue, record, copy.stack_bytes);
         atomic_fetch_add(&s->samples, 1);
     }
+    if (have_times && s->options.waits) /* only now: a record that is reserved must be the next one that is committed */
+        rp_edges_running(&s->edges, p, t, rp_now_ns(), cpu_ns);
     return gone_on;
 }
 
@@ -264,15 +268,28 @@ static bool has_credit(const struct ptrace_sampler *s, const struct rp_watch_thr
     return t->credit_ns + (t->cpu_ns > t->accounted_ns ? t->cpu_ns - t->accounted_ns : 0) >= s->period_ns;
 }
 
+static bool runs(struct ptrace_sampler *s, struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns)
+{
+    enum rp_watch_sight sight = rp_watch_look(&s->watch, p, t, now_ns, tell, s);
+
+    if (s->options.waits)
+        rp_edges_look(&s->edges, p, t, sight, now_ns);
+    return sight == RP_WATCH_RUNS;
+}
+
 static void look_at_process(struct ptrace_sampler *s, struct rp_watch_process *p, uint64_t now_ns, int here)
 {
-    if (!p->tasks || p->waits_for_exec || !rp_watch_has_run(p))
+    if (!p->tasks || p->waits_for_exec)
+        return;
+    if (s->options.waits)
+        rp_edges_peek(&s->edges, p, now_ns);
+    if (!rp_watch_has_run(p))
         return;
     for (size_t i = 0; i < p->threads.n; i++) {
         struct rp_watch_thread *t = &p->threads.at[i];
         struct asked *a;
 
-        if (t->asked || !rp_watch_is_due(p, i, now_ns) || !rp_watch_look(&s->watch, p, t, now_ns, tell, s) || !has_credit(s, t))
+        if (t->asked || !rp_watch_is_due(p, i, now_ns) || !runs(s, p, t, now_ns) || !has_credit(s, t))
             continue;
         a = rp_vec_add(&s->candidates);
         if (a)
@@ -416,6 +433,8 @@ static enum rp_status ptrace_drain(struct rp_sampler *base, bool final, rp_event
 
         if (event->kind == RP_EVENT_SAMPLE)
             event->u.sample.stack = record->data;
+        else if (event->kind == RP_EVENT_PEEK)
+            event->u.peek.sample.stack = record->data;
         else if (event->kind == RP_EVENT_COMM)
             event->u.comm.comm = (const char *)record->data;
         status = sink(context, event, err);
@@ -493,6 +512,9 @@ static void ptrace_stats(const struct rp_sampler *base, struct rp_sampler_stats 
     stats->samples = atomic_load(&s->samples);
     stats->lost = atomic_load(&s->lost);
     stats->vanished = atomic_load(&s->vanished);
+    stats->waits = s->options.waits ? 2 : 0;
+    stats->switches = atomic_load(&s->edges.switches);
+    stats->peeks = atomic_load(&s->edges.peeks);
 }
 
 static void ptrace_free(struct rp_sampler *base)
@@ -505,6 +527,7 @@ static void ptrace_free(struct rp_sampler *base)
     if (s->stuck)
         return;
     rp_watch_release(&s->watch);
+    rp_edges_release(&s->edges);
     rp_vec_release(&s->asked);
     rp_vec_release(&s->candidates);
     rp_queue_release(&s->queue);
@@ -565,6 +588,7 @@ enum rp_status rp_sampler_ptrace_new(const struct rp_sampler_options *options, c
         ptrace_free(&s->base);
         return rp_fail_nomem(err);
     }
+    s->edges.queue = &s->queue;
     memcpy(s->pids, options->pids, options->npids * sizeof *s->pids);
     s->options.pids = s->pids;
     *out = &s->base;
