@@ -59,6 +59,7 @@ static enum rp_status open_session(struct recording *r, struct rp_err *err)
                     .kernel = true, /* --no-kernel is a way to look at it: counts stay */
                     .enable_on_exec = r->args->launch && !s->ready},
         .sampler_wish = s->sampler,
+        .engine = s->unwinder,
         .symbolizer = {.no_inlines = s->no_inlines, .debuginfod = s->debuginfod},
         .save_snapshots = s->save_snapshots,
         .force = s->force,

@@ -125,6 +125,20 @@ static enum rp_status set_sampler(struct rp_settings *s, const char *value, stru
     return rp_fail(err, RP_USAGE, "--sampler takes auto, perf or ptrace, not '%s'", value);
 }
 
+static enum rp_status set_unwinder(struct rp_settings *s, const char *value, struct rp_err *err)
+{
+    static const char *const names[] = {
+        [RP_UNWIND_AUTO] = "auto", [RP_UNWIND_CFI] = "cfi", [RP_UNWIND_LIBDW] = "libdw", [RP_UNWIND_LIBUNWIND] = "libunwind"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(value, names[i])) {
+            s->unwinder = (enum rp_unwind_engine)i;
+            return RP_OK;
+        }
+    }
+    return rp_fail(err, RP_USAGE, "--unwinder takes auto, cfi, libdw or libunwind, not '%s'", value);
+}
+
 static enum rp_status set_format(struct rp_settings *s, const char *value, struct rp_err *err)
 {
     const struct rp_emit_ops *format = rp_emit_find(value);
@@ -229,6 +243,7 @@ static const struct rp_option record_options[] = {
     {"duration", 0, "S", "the same as --seconds", set_seconds},
     {"freq", 'F', "HZ", "samples per second and running thread (default 997, with ptrace 250)", set_freq},
     {"sampler", 0, "WHICH", "auto (default): perf, and ptrace where perf_event is refused; perf; ptrace", set_sampler},
+    {"unwinder", 0, "WHICH", "auto (default) and cfi: rowprof's own, fastest; libdw and libunwind for a second opinion", set_unwinder},
     {"no-inlines", 0, NULL, "names from symbol tables only: no inlined functions, no lines", set_no_inlines},
     {"debuginfod", 0, NULL, "ask the debuginfod servers of $DEBUGINFOD_URLS for missing names", set_debuginfod},
     {"save-snapshots", 0, "DIR", "also save what each stack was read from, to replay it", set_save_snapshots},

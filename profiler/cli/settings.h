@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "fold/choose.h"
 #include "report/report.h"
+#include "unwind/unwind.h"
 
 struct rp_emit_ops;
 
@@ -21,6 +22,7 @@ struct rp_settings {
     double seconds;
     uint32_t hz; /* 0: the sampler's default */
     enum rp_sampler_wish sampler;
+    enum rp_unwind_engine unwinder;
     bool ready, end_child;
     bool no_inlines, debuginfod;
     const char *save_snapshots, *from_snapshots;

@@ -270,14 +270,14 @@ enum rp_status rp_fold_refresh(struct rp_fold *fold, struct rp_err *err)
 static enum rp_status walk_stack(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_snapshot *snapshot, uint64_t now_ns,
                                  struct rp_err *err)
 {
-    enum rp_status status = rp_unwind(fold->unwinder, &process->space, snapshot, &fold->walk, err);
+    enum rp_status status = rp_unwind_by(fold->unwinder, &process->space, snapshot, &fold->walk, err);
 
     if (status || fold->walk.end != RP_WALK_NO_MAPPING || !process->live || now_ns - process->maps_read_ns < MAPS_REREAD_NS)
         return status;
     /* A mapping that no record told of (made executable later): look once, walk once more. */
     process->maps_read_ns = now_ns;
     status = read_maps(fold, process, err);
-    return status ? status : rp_unwind(fold->unwinder, &process->space, snapshot, &fold->walk, err);
+    return status ? status : rp_unwind_by(fold->unwinder, &process->space, snapshot, &fold->walk, err);
 }
 
 static enum rp_status push(struct rp_fold *fold, uint32_t *node, uint32_t image, uint64_t addr, uint32_t flags, uint32_t epoch, struct rp_err *err)

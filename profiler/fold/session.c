@@ -68,6 +68,8 @@ enum rp_status rp_session_new(const struct rp_session_options *options, struct r
     if (!status)
         status = rp_unwinder_new(&s->images, &s->unwinder, err);
     if (!status)
+        rp_unwinder_use(s->unwinder, options->engine);
+    if (!status)
         status = rp_symbolizer_new(&s->images, s->unwinder, &options->symbolizer, &s->symbolizer, err);
     if (!status)
         status = rp_profile_init(&s->profile, err);

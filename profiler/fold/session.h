@@ -24,6 +24,7 @@
 
 struct rp_session_options {
     enum rp_sampler_wish sampler_wish;
+    enum rp_unwind_engine engine;
     struct rp_sampler_options sampler;       /* pids, rate (0: the default), kernel, enable_on_exec … */
     struct rp_symbolizer_options symbolizer; /* inlines, debuginfod */
     const char *save_snapshots; /* directory to make and fill, or NULL */

@@ -9,7 +9,7 @@
 #include "sample/peek_procfs.h"
 
 enum {
-    READY_NS_MIN = 100000, /* less is the error of measuring */
+    OFF_NS_MIN = 100000,  /* less is the error of measuring */
     WAIT_NS_MIN = 1000000, /* shorter waits are over before they are looked at */
     PEEKS_PER_LOOK = 4,    /* 30 us each */
     PEEK_KEPT_BYTES = 16384,
@@ -28,22 +28,33 @@ static void edge(struct rp_edges *edges, const struct rp_watch_process *p, const
     atomic_fetch_add_explicit(&edges->switches, 1, memory_order_relaxed);
 }
 
-/* What it did not run of the time since it could, it was ready. */
-static void settle(struct rp_edges *edges, const struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns, uint64_t cpu_ns)
+static uint64_t less(uint64_t a, uint64_t b)
 {
-    uint64_t wall = now_ns > t->since_ns ? now_ns - t->since_ns : 0, ran = cpu_ns > t->since_cpu_ns ? cpu_ns - t->since_cpu_ns : 0;
+    return a > b ? a - b : 0;
+}
 
-    if (wall > ran && wall - ran > (uint64_t)READY_NS_MIN) {
-        edge(edges, p, t, now_ns - (wall - ran), true, true);
+/* What it did not run since its running was last settled: it was ready, or blocked unseen. */
+static void settle(struct rp_edges *edges, const struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns, const struct rp_watch_times *times)
+{
+    uint64_t off = less(less(now_ns, t->since_ns), less(times->cpu_ns, t->since.cpu_ns)), ready = less(times->delay_ns, t->since.delay_ns);
+
+    ready = ready < off ? ready : off;
+    if (off - ready > (uint64_t)OFF_NS_MIN) {
+        edge(edges, p, t, now_ns - off, true, false);
+        edge(edges, p, t, now_ns - ready, false, false);
+    }
+    if (ready > (uint64_t)OFF_NS_MIN) {
+        edge(edges, p, t, now_ns - ready, true, true);
         edge(edges, p, t, now_ns, false, false);
     }
     t->since_ns = now_ns;
-    t->since_cpu_ns = cpu_ns;
+    t->since = *times;
 }
 
 static void begin_running(struct rp_edges *edges, const struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns)
 {
-    uint64_t ran = t->cpu_ns > t->since_cpu_ns ? t->cpu_ns - t->since_cpu_ns : 0, woke = ran < now_ns - t->since_ns ? now_ns - ran : t->since_ns;
+    uint64_t could = less(t->times.cpu_ns, t->since.cpu_ns) + less(t->times.delay_ns, t->since.delay_ns);
+    uint64_t woke = could < less(now_ns, t->since_ns) ? now_ns - could : t->since_ns;
 
     edge(edges, p, t, woke, false, false);
     t->waiting = false;
@@ -58,7 +69,7 @@ void rp_edges_look(struct rp_edges *edges, const struct rp_watch_process *p, str
         return;
     if (first) {
         t->since_ns = now_ns;
-        t->since_cpu_ns = t->born ? 0 : t->cpu_ns;
+        t->since = t->born ? (struct rp_watch_times){0} : t->times;
         t->waiting = sight == RP_WATCH_BLOCKED && !t->born; /* what is told of it first says what it did until then */
         if (t->born)
             edge(edges, p, t, now_ns, false, false);
@@ -69,19 +80,20 @@ void rp_edges_look(struct rp_edges *edges, const struct rp_watch_process *p, str
         begin_running(edges, p, t, now_ns);
     if (sight == RP_WATCH_BLOCKED) {
         if (!first)
-            settle(edges, p, t, now_ns, t->cpu_ns);
+            settle(edges, p, t, now_ns, &t->times);
         edge(edges, p, t, now_ns, true, false);
         t->waiting = true;
         t->peeked = false;
         t->since_ns = now_ns;
-        t->since_cpu_ns = t->cpu_ns;
+        t->since = t->times;
     }
 }
 
-void rp_edges_running(struct rp_edges *edges, const struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns, uint64_t cpu_ns)
+void rp_edges_running(struct rp_edges *edges, const struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns,
+                      const struct rp_watch_times *times)
 {
     if (t->since_ns && !t->waiting)
-        settle(edges, p, t, now_ns, cpu_ns);
+        settle(edges, p, t, now_ns, times);
 }
 
 /* False: it is to be tried again. */

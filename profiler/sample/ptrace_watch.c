@@ -68,17 +68,16 @@ static void keep_files(struct rp_watch *watch, const struct rp_watch_process *p,
     watch->files += t->stat >= 0;
 }
 
-bool rp_watch_schedstat(const struct rp_watch_process *p, const struct rp_watch_thread *t, uint64_t *cpu_ns, uint64_t *switches_in)
+bool rp_watch_schedstat(const struct rp_watch_process *p, const struct rp_watch_thread *t, struct rp_watch_times *times)
 {
     char text[96];
-    uint64_t delay;
     struct rp_cursor c;
 
     if (!p->tasks)
         return false;
     c = rp_cursor_of(text, read_task_file(p, t, "schedstat", t->schedstat, text, sizeof text));
-    return rp_cursor_u64(&c, cpu_ns) && rp_cursor_skip_blanks(&c) && rp_cursor_u64(&c, &delay) && rp_cursor_skip_blanks(&c) &&
-           rp_cursor_u64(&c, switches_in);
+    return rp_cursor_u64(&c, &times->cpu_ns) && rp_cursor_skip_blanks(&c) && rp_cursor_u64(&c, &times->delay_ns) && rp_cursor_skip_blanks(&c) &&
+           rp_cursor_u64(&c, &times->switches_in);
 }
 
 /* Fields of a stat line as counted in proc(5). */
@@ -120,14 +119,13 @@ enum rp_watch_sight rp_watch_look(struct rp_watch *watch, struct rp_watch_proces
 {
     char text[STAT_TEXT];
     struct stat_fields f;
-    uint64_t cpu_ns, switches_in;
+    struct rp_watch_times times;
 
-    if (!rp_watch_schedstat(p, t, &cpu_ns, &switches_in))
+    if (!rp_watch_schedstat(p, t, &times))
         return RP_WATCH_SAME;
-    if (t->state && t->state != 'R' && cpu_ns == t->cpu_ns && switches_in == t->switches_in)
+    if (t->state && t->state != 'R' && times.cpu_ns == t->times.cpu_ns && times.switches_in == t->times.switches_in)
         return RP_WATCH_SAME;
-    t->cpu_ns = cpu_ns;
-    t->switches_in = switches_in;
+    t->times = times;
     if (!parse_stat(text, read_task_file(p, t, "stat", t->stat, text, sizeof text), &f))
         return RP_WATCH_SAME;
     keep_files(watch, p, t);
@@ -306,10 +304,10 @@ static void account_for_the_past(struct rp_watch_process *p)
 {
     for (size_t i = 0; i < p->threads.n; i++) {
         struct rp_watch_thread *t = &p->threads.at[i];
-        uint64_t switches_in;
+        struct rp_watch_times times;
 
-        if (!rp_watch_schedstat(p, t, &t->accounted_ns, &switches_in))
-            t->accounted_ns = 0;
+        if (rp_watch_schedstat(p, t, &times))
+            t->accounted_ns = times.cpu_ns;
     }
 }
 

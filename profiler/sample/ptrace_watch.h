@@ -12,11 +12,16 @@
 
 #include "base/vec.h"
 
+/* schedstat of a thread. */
+struct rp_watch_times {
+    uint64_t cpu_ns, delay_ns; /* on a CPU; ready, waiting for one */
+    uint64_t switches_in;      /* times it was put on one */
+};
+
 struct rp_watch_thread {
     uint32_t tid;
     int schedstat, stat;   /* kept open while there is room, else -1 */
-    uint64_t cpu_ns;       /* schedstat at the last look: stale by a scheduler tick while it runs */
-    uint64_t switches_in;  /* schedstat: times it was put on a CPU */
+    struct rp_watch_times times; /* at the last look: stale by a scheduler tick while it runs */
     uint64_t last_ran_ns;  /* when a look last found that it had run */
     uint64_t accounted_ns; /* CPU time up to which samples were drawn */
     uint64_t credit_ns;    /* CPU time used that no sample stands for yet */
@@ -29,7 +34,7 @@ struct rp_watch_thread {
     bool waiting;          /* told to be off the CPU */
     bool peeked;           /* seen in the wait it is in, or refused */
     uint64_t since_ns;     /* of the wait, or of when its running was last settled */
-    uint64_t since_cpu_ns; /* CPU time at that moment */
+    struct rp_watch_times since; /* at that moment */
     bool listed;
 };
 
@@ -75,8 +80,8 @@ enum rp_watch_sight {
 /* Looks at the thread. */
 enum rp_watch_sight rp_watch_look(struct rp_watch *watch, struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns, rp_watch_tell *tell, void *context);
 
-/* Its schedstat now: CPU time and times put on a CPU. False: gone. */
-bool rp_watch_schedstat(const struct rp_watch_process *p, const struct rp_watch_thread *t, uint64_t *cpu_ns, uint64_t *switches_in);
+/* Its schedstat now. False: gone. */
+bool rp_watch_schedstat(const struct rp_watch_process *p, const struct rp_watch_thread *t, struct rp_watch_times *times);
 
 /* With many threads: whether `t` (the i-th) is to be looked at this time. */
 bool rp_watch_is_due(const struct rp_watch_process *p, size_t i, uint64_t now_ns);

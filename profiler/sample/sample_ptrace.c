@@ -158,20 +158,20 @@ static struct rp_watch_thread *find_thread(struct ptrace_sampler *s, const struc
 }
 
 /* Credits the CPU time up to the stop, and says whether this copy is to be a sample. */
-static bool may_be_taken(struct ptrace_sampler *s, const struct asked *a, const struct rp_hold_copy *copy, bool have_times, uint64_t cpu_ns,
-                         uint64_t switches_in)
+static bool may_be_taken(struct ptrace_sampler *s, const struct asked *a, const struct rp_hold_copy *copy, bool have_times,
+                         const struct rp_watch_times *times)
 {
     struct rp_watch_process *p;
     struct rp_watch_thread *t = find_thread(s, a, &p);
 
     if (!t || !have_times)
         return true;
-    if (cpu_ns > t->accounted_ns)
-        t->credit_ns += cpu_ns - t->accounted_ns;
-    t->accounted_ns = cpu_ns;
+    if (times->cpu_ns > t->accounted_ns)
+        t->credit_ns += times->cpu_ns - t->accounted_ns;
+    t->accounted_ns = times->cpu_ns;
     if (t->credit_ns > CREDIT_MAX * s->period_ns)
         t->credit_ns = CREDIT_MAX * s->period_ns;
-    if (t->credit_ns < s->period_ns || (copy->in_syscall && switches_in != a->switches_in && t->credit_ns < CREDIT_PILED * s->period_ns))
+    if (t->credit_ns < s->period_ns || (copy->in_syscall && times->switches_in != a->switches_in && t->credit_ns < CREDIT_PILED * s->period_ns))
         return false;
     t->credit_ns -= s->period_ns;
     return true;
@@ -195,20 +195,20 @@ static bool take_stopped(struct ptrace_sampler *s, const struct asked *a, const 
     struct rp_watch_process *p = NULL;
     struct rp_watch_thread *t = find_thread(s, a, &p);
     struct rp_hold_copy copy;
-    uint64_t cpu_ns = 0, switches_in = 0;
+    struct rp_watch_times times = {0};
     bool copied = record && rp_hold_copy((pid_t)a->pid, (pid_t)a->tid, record->data, room, &copy);
-    bool have_times = copied && t && rp_watch_schedstat(p, t, &cpu_ns, &switches_in);
+    bool have_times = copied && t && rp_watch_schedstat(p, t, &times);
     bool gone_on = rp_hold_let_go((pid_t)a->tid, stop);
 
     if (!record && stop->by_us && !atomic_load(&s->stop))
         atomic_fetch_add(&s->lost, 1);
-    if (copied && may_be_taken(s, a, &copy, have_times, cpu_ns, switches_in)) {
+    if (copied && may_be_taken(s, a, &copy, have_times, &times)) {
         fill_sample(s, &record->event, a, &copy, room);
         rp_queue_commit(&s->queue, record, copy.stack_bytes);
         atomic_fetch_add(&s->samples, 1);
     }
     if (have_times && s->options.waits) /* only now: a record that is reserved must be the next one that is committed */
-        rp_edges_running(&s->edges, p, t, rp_now_ns(), cpu_ns);
+        rp_edges_running(&s->edges, p, t, rp_now_ns(), &times);
     return gone_on;
 }
 
@@ -265,7 +265,7 @@ static void serve(struct ptrace_sampler *s, uint64_t until, bool spin)
  * stopped a little later. Threads that use little CPU are stopped that seldom. */
 static bool has_credit(const struct ptrace_sampler *s, const struct rp_watch_thread *t)
 {
-    return t->credit_ns + (t->cpu_ns > t->accounted_ns ? t->cpu_ns - t->accounted_ns : 0) >= s->period_ns;
+    return t->credit_ns + (t->times.cpu_ns > t->accounted_ns ? t->times.cpu_ns - t->accounted_ns : 0) >= s->period_ns;
 }
 
 static bool runs(struct ptrace_sampler *s, struct rp_watch_process *p, struct rp_watch_thread *t, uint64_t now_ns)
@@ -293,7 +293,7 @@ static void look_at_process(struct ptrace_sampler *s, struct rp_watch_process *p
             continue;
         a = rp_vec_add(&s->candidates);
         if (a)
-            *a = (struct asked){p->pid, t->tid, t->switches_in, t->cpu == here};
+            *a = (struct asked){p->pid, t->tid, t->times.switches_in, t->cpu == here};
     }
     rp_watch_next_turn(p);
 }
