@@ -56,6 +56,7 @@ static enum rp_status open_session(struct recording *r, struct rp_err *err)
                     .npids = r->args->launch ? 1 : s->pids.n,
                     .hz = s->hz,
                     .waits = true,
+                    .children = s->children,
                     .kernel = true, /* --no-kernel is a way to look at it: counts stay */
                     .enable_on_exec = r->args->launch && !s->ready},
         .sampler_wish = s->sampler,

@@ -201,6 +201,7 @@ WORD(thread, "--thread", "the name or id of a thread")
 WORD(category, "--category", "the name or id of a category")
 WORD(profile, "--profile", "the path of a profile")
 SWITCH(ready, ready, true)
+SWITCH(children, children, true)
 SWITCH(end_child, end_child, true)
 SWITCH(no_inlines, no_inlines, true)
 SWITCH(debuginfod, debuginfod, true)
@@ -242,6 +243,7 @@ static const struct rp_option record_options[] = {
     {"seconds", 'd', "S", "for how long, fractions too (default 10)", set_seconds},
     {"duration", 0, "S", "the same as --seconds", set_seconds},
     {"freq", 'F', "HZ", "samples per second and running thread (default 997, with ptrace 250)", set_freq},
+    {"children", 0, NULL, "also watch the processes that it has forked and will fork, and theirs", set_children},
     {"sampler", 0, "WHICH", "auto (default): perf, and ptrace where perf_event is refused; perf; ptrace", set_sampler},
     {"unwinder", 0, "WHICH", "auto (default) and cfi: rowprof's own, fastest; libdw and libunwind for a second opinion", set_unwinder},
     {"no-inlines", 0, NULL, "names from symbol tables only: no inlined functions, no lines", set_no_inlines},

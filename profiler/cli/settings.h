@@ -23,7 +23,7 @@ struct rp_settings {
     uint32_t hz; /* 0: the sampler's default */
     enum rp_sampler_wish sampler;
     enum rp_unwind_engine unwinder;
-    bool ready, end_child;
+    bool ready, end_child, children;
     bool no_inlines, debuginfod;
     const char *save_snapshots, *from_snapshots;
     /* what to keep */

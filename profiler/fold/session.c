@@ -95,10 +95,42 @@ static void note_sampler(struct rp_session *s)
 
     s->sampler->ops->stats(s->sampler, &stats);
     s->fold.waits = stats.waits != 0;
+    s->fold.children = s->options.sampler.children;
+    s->fold.unrecorded = stats.source == RP_SOURCE_PTRACE;
     s->looks = stats.waits == 1 && !s->options.from_snapshots;
     /* ptrace stops a thread on its way out of the kernel: that time has its samples. */
     if (s->options.sampler.kernel && !stats.kernel_visible && stats.source != RP_SOURCE_PTRACE && !s->options.from_snapshots && stats.hz)
         s->fold.hidden_period_ns = 1000000000u / stats.hz;
+}
+
+static bool is_added(const struct rp_session *s, uint32_t pid)
+{
+    for (size_t i = 0; i < s->fold.processes.n; i++) {
+        if (s->fold.processes.at[i].pid == pid)
+            return true;
+    }
+    return false;
+}
+
+/* Children that are there already. Those born from now on come as events, perhaps of a child that is here, too. */
+static enum rp_status add_descendants(struct rp_session *s, struct rp_err *err)
+{
+    struct rp_pids pids = {0};
+    enum rp_status status = RP_OK;
+
+    for (size_t i = 0; !status && i < s->options.sampler.npids; i++)
+        status = rp_children_read(s->options.sampler.pids[i], &pids, err);
+    for (size_t i = 0; !status && i < pids.at.n; i++) {
+        struct rp_process_info info;
+        struct rp_err gone;
+
+        if (!is_added(s, pids.at.at[i]) && !rp_process_read(pids.at.at[i], &info, &gone))
+            status = rp_fold_add_process(&s->fold, &info, s->start_ns, err);
+        if (status == RP_NOPROC) /* ended meanwhile */
+            status = RP_OK;
+    }
+    rp_vec_release(&pids.at);
+    return status;
 }
 
 enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
@@ -124,6 +156,8 @@ enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
         if (!status && s->writer)
             status = rp_snapshot_writer_space(s->writer, &s->fold.processes.at[s->fold.processes.n - 1].space, err);
     }
+    if (!status && s->options.sampler.children && !s->options.from_snapshots)
+        status = add_descendants(s, err);
     return status;
 }
 

@@ -326,7 +326,7 @@ bool rp_watch_add(struct rp_watch *watch, uint32_t pid, uint64_t now_ns)
             closedir(tasks);
         return false;
     }
-    *p = (struct rp_watch_process){.pid = pid, .tasks = tasks, .listed_ns = now_ns, .checked_ns = now_ns};
+    *p = (struct rp_watch_process){.pid = pid, .tasks = tasks, .listed_ns = now_ns};
     if (read_leader(p, &f))
         p->stack_start = f.stack_start;
     if (read_listing(watch, p))
