@@ -19,6 +19,7 @@ enum {
     TURNS = 64,                    /* else those that have not run lately are looked at in so many turns */
     LIST_NS_SMALL = 0,
     LIST_NS_LARGE = 20000000,
+    LIST_NS_PER_THREAD = 50000,    /* a listing costs about 1 us per thread: two percent of the time at most */
     LATELY_NS = 250000000,
     CHECK_NS = 100000000,
     STAT_TEXT = 1024,
@@ -129,7 +130,8 @@ enum rp_watch_sight rp_watch_look(struct rp_watch *watch, struct rp_watch_proces
     if (!parse_stat(text, read_task_file(p, t, "stat", t->stat, text, sizeof text), &f))
         return RP_WATCH_SAME;
     keep_files(watch, p, t);
-    t->last_ran_ns = now_ns;
+    if (t->state || f.state == 'R') /* a first look says nothing of the past */
+        t->last_ran_ns = now_ns;
     t->state = f.state;
     t->cpu = f.cpu;
     if (memcmp(t->comm, f.comm, sizeof t->comm) != 0) {
@@ -245,9 +247,16 @@ static void take_listing(struct rp_watch *watch, struct rp_watch_process *p, rp_
     drop_unlisted(watch, p, tell, context);
 }
 
+static uint64_t list_age_ns(const struct rp_watch_process *p)
+{
+    uint64_t age = p->threads.n * (uint64_t)LIST_NS_PER_THREAD;
+
+    return p->threads.n <= SMALL ? (uint64_t)LIST_NS_SMALL : age > LIST_NS_LARGE ? age : (uint64_t)LIST_NS_LARGE;
+}
+
 void rp_watch_list(struct rp_watch *watch, struct rp_watch_process *p, uint64_t now_ns, rp_watch_tell *tell, void *context)
 {
-    if (!p->tasks || now_ns - p->listed_ns < (uint64_t)(p->threads.n > SMALL ? LIST_NS_LARGE : LIST_NS_SMALL))
+    if (!p->tasks || now_ns - p->listed_ns < list_age_ns(p))
         return;
     p->listed_ns = now_ns;
     if (read_listing(watch, p)) {

@@ -580,8 +580,7 @@ enum rp_status rp_sampler_ptrace_new(const struct rp_sampler_options *options, c
         return rp_fail_nomem(err);
     s->base.ops = &ptrace_ops;
     s->options = *options;
-    if (why)
-        add_note(s, "%s", why);
+    add_note(s, "%s", why ? why : "Running threads were stopped for a copy by ptrace: kernel frames are not seen, their time belongs to the function that called.");
     set_up(s);
     s->pids = rp_calloc(options->npids, sizeof *s->pids);
     if (!s->pids) {
