@@ -59,7 +59,7 @@ struct rp_category_table {
     uint64_t uncategorized_through, uncategorized_truncated; /* sub-reasons of uncategorized */
 };
 
-enum rp_by { RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD };
+enum rp_by { RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD, RP_BY_PROCESS };
 
 /* A row of `--by function|module|thread`. */
 struct rp_group_row {

@@ -101,7 +101,8 @@ static enum rp_status set_width(struct rp_settings *s, const char *value, struct
 static enum rp_status set_by(struct rp_settings *s, const char *value, struct rp_err *err)
 {
     static const char *const names[] = {
-        [RP_BY_CATEGORY] = "category", [RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread"};
+        [RP_BY_CATEGORY] = "category", [RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread",
+        [RP_BY_PROCESS] = "process"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!strcmp(value, names[i])) {
@@ -109,7 +110,7 @@ static enum rp_status set_by(struct rp_settings *s, const char *value, struct rp
             return RP_OK;
         }
     }
-    return rp_fail(err, RP_USAGE, "--by takes category, function, module or thread, not '%s'", value);
+    return rp_fail(err, RP_USAGE, "--by takes category, function, module, thread or process, not '%s'", value);
 }
 
 static enum rp_status set_sampler(struct rp_settings *s, const char *value, struct rp_err *err)
@@ -266,7 +267,7 @@ static const struct rp_option keep_options[] = {
 };
 
 static const struct rp_option show_options[] = {
-    {"by", 0, "WHAT", "one row per category (default), function, module or thread", set_by},
+    {"by", 0, "WHAT", "one row per category (default), function, module, thread or process", set_by},
     {"category", 0, "NAME", "show the whole call tree of this category; its name, id, or a part of one", set_category},
     {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", set_thread},
     {"tree", 0, NULL, "show whole call trees, of every category", set_tree},

@@ -130,12 +130,34 @@ static void functions(const struct rp_report *r, struct rp_json *w)
     rp_json_end(w);
 }
 
-/* `--by module|thread`: a list more. */
+static void process_groups(const struct rp_report *r, struct rp_json *w)
+{
+    const struct rp_profile *p = r->profile;
+
+    rp_json_key(w, "processes");
+    rp_json_begin(w, '[');
+    for (size_t i = 0; i < r->groups.rows.n; i++) {
+        const struct rp_group_row *row = &r->groups.rows.at[i];
+
+        rp_json_begin_inline(w, '{');
+        rp_json_key_u64(w, "pid", p->processes.at[row->key].pid);
+        rp_json_key_u64(w, "generation", p->processes.at[row->key].generation);
+        rp_json_key_string(w, "command", text(r, p->processes.at[row->key].command));
+        rp_json_key_u64(w, "self", row->self);
+        interval(w, row->share, row->low, row->high);
+        rp_json_end(w);
+    }
+    rp_json_end(w);
+}
+
+/* `--by module|thread|process`: a list more. */
 static void groups(const struct rp_report *r, struct rp_json *w)
 {
     const struct rp_profile *p = r->profile;
     bool threads = r->options.by == RP_BY_THREAD;
 
+    if (r->options.by == RP_BY_PROCESS)
+        process_groups(r, w);
     if (!threads && r->options.by != RP_BY_MODULE)
         return;
     rp_json_key(w, threads ? "threads" : "modules");

@@ -7,11 +7,11 @@ import harness
 class Children(harness.Case):
     def follow(self, sampler):
         target = self.start(self.build("children"))
-        profile = self.profile(target.pid, "--children", "--sampler", sampler, "--by", "thread", seconds=6)
+        profile = self.profile(target.pid, "--children", "--sampler", sampler, "--by", "process", seconds=6)
         target.stop()
         truth = target.words("TRUTH")
         by_pid = {}
-        for row in profile.data["threads"]:
+        for row in profile.data["processes"]:
             by_pid[row["pid"]] = by_pid.get(row["pid"], 0) + row["self"]
         self.assertEqual(set(by_pid), {target.pid, truth["early"], truth["later"], truth["exec"]})
         self.assertGreater(profile.complete_share(), 0.98)
