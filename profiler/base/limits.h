@@ -79,6 +79,17 @@
 /* Any text file read whole from procfs or disk. */
 #define RP_FILE_MAX ((size_t)256 << 20)
 
+/* A benchmark: a run takes a second, so a million take a week and a half. Configurations beyond a few dozen hide what they find from Holm. */
+#define RP_BENCH_CONFIGS_MAX 4096u
+#define RP_BENCH_RUNS_MAX 1000000u
+#define RP_BENCH_MATRIX_MAX ((size_t)1 << 24) /* configurations x rounds */
+#define RP_BENCH_FILE_MAX ((size_t)256 << 20)
+/* Words of one command, and what is kept of the output of one run (its last lines). */
+#define RP_BENCH_WORDS_MAX 1024u
+#define RP_BENCH_OUTPUT_MAX ((size_t)64 << 10)
+/* A program that is copied out and hashed: Node is 120 MB. */
+#define RP_BENCH_PROGRAM_MAX ((uint64_t)4 << 30)
+
 /* A profile file that is read: ten seconds of Node are under 1 MB. */
 #define RP_PROFILE_FILE_MAX ((uint64_t)1 << 30)
 
@@ -88,5 +99,9 @@
 /* The same of a whole stack: 120 functions at each frame of the deepest walk. */
 #define RP_STACK_FUNCTIONS_MAX (1u << 20)
 #define RP_COUNT_MAX ((uint64_t)1 << 36)
+
+/* What a target may say of itself in a recording: words of its READY line, and RATE lines (one a second for two hours; later ones are not kept). */
+#define RP_FACTS_MAX 64u
+#define RP_RATES_MAX 7200u
 
 #endif

@@ -27,7 +27,8 @@
     X(LIMIT, -9, 1, "a named maximum was reached")                                                                     \
     X(NOTFOUND, -10, 1, "a thing that was asked for is not there")                                                     \
     X(EXISTS, -11, 1, "a file is there already and --force was not given")                                             \
-    X(INTR, -12, 1, "interrupted")
+    X(INTR, -12, 1, "interrupted")                                                                                     \
+    X(ABOVE, -13, 6, "a comparison found more growth than --fail-above allows")
 
 enum rp_status {
 #define RP_STATUS_ENUM(name, value, exit, text) RP_##name = (value),
@@ -50,7 +51,7 @@ enum rp_status rp_fail(struct rp_err *err, enum rp_status status, const char *fo
 /* The same for an allocation that failed. */
 enum rp_status rp_fail_nomem(struct rp_err *err);
 
-/* The exit status of `status` (0..5). */
+/* The exit status of `status` (0..6). */
 int rp_status_exit(enum rp_status status);
 
 /* The meaning of `status`, a static string. */

@@ -2,6 +2,8 @@
 /* From argv to exit status: parse, run, tell the one sentence of a failure. */
 #include "cli/cli.h"
 
+#include <signal.h>
+
 #include "cli/command.h"
 #include "cli/terminal.h"
 
@@ -42,7 +44,11 @@ int rp_cli_main(int argc, char **argv)
 {
     struct rp_args args;
     struct rp_err err = {0};
-    enum rp_status status = rp_args_parse(argc, argv, &args, &err);
+    enum rp_status status;
+
+    /* A limit on file sizes is an error of writing, not the end of the run. */
+    signal(SIGXFSZ, SIG_IGN);
+    status = rp_args_parse(argc, argv, &args, &err);
 
     /* A question is answered even when the rest of the line is wrong. */
     if (!status || ((args.settings.help || args.settings.version) && args.command))

@@ -93,7 +93,7 @@ static void put_exit_status(struct rp_buf *out)
 
     rp_buf_puts(out, "The exit status of rowprof:\n\n");
     /* Several statuses share 1: they are told together. */
-    for (int exit = 0; exit <= 5; exit++) {
+    for (int exit = 0; exit <= 6; exit++) {
         bool first = true;
 
         for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/keep.h"
 #include "cli/launch.h"
+#include "cli/said.h"
 #include "cli/show.h"
 #include "cli/terminal.h"
 #include "fold/session.h"
@@ -25,6 +26,7 @@ struct recording {
     struct rp_session *session;
     struct rp_profile profile;
     bool has_profile;
+    struct rp_progress progress;
 };
 
 static enum rp_status check_usage(const struct rp_args *args, struct rp_err *err)
@@ -115,18 +117,30 @@ static void tell_end(const struct recording *r)
     rp_message("all done %.1f ms after the end of sampling", (double)(rp_now_ns() - stats.end_ns) / 1e6);
 }
 
+static void go_on(void *context, double seconds, uint64_t samples)
+{
+    struct recording *r = context;
+
+    rp_launch_listen(&r->launch);
+    rp_progress_update(&r->progress, seconds, samples);
+}
+
 static enum rp_status record(struct recording *r, struct rp_err *err)
 {
-    struct rp_progress progress;
     enum rp_status status = r->args->launch ? open_launched(r, err) : open_session(r, err);
+    uint64_t start_ns = rp_now_ns(), end_ns;
 
     if (status)
         return status;
-    rp_progress_init(&progress, r->settings);
-    status = rp_session_run(r->session, (uint64_t)(r->settings->seconds * 1e9), r->stop, rp_progress_update, &progress, err);
-    rp_progress_clear(&progress);
+    rp_progress_init(&r->progress, r->settings);
+    status = rp_session_run(r->session, (uint64_t)(r->settings->seconds * 1e9), r->stop, go_on, r, err);
+    end_ns = rp_now_ns();
+    rp_launch_listen(&r->launch);
+    rp_progress_clear(&r->progress);
     if (!status)
         status = rp_session_finish(r->session, &r->profile, err);
+    if (!status)
+        status = rp_said_keep(r->launch.said.at, r->launch.said.n, start_ns, end_ns, &r->profile, err);
     r->has_profile = !status || status == RP_NOTHING;
     tell_run(r);
     return status;

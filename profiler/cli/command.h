@@ -44,8 +44,11 @@ int rp_word_distance(const char *a, const char *b);
 
 enum rp_status rp_cmd_record(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_report(struct rp_args *args, struct rp_err *err);
+enum rp_status rp_cmd_diff(struct rp_args *args, struct rp_err *err);
+enum rp_status rp_cmd_shapes(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_rules_check(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_rules_explain(struct rp_args *args, struct rp_err *err);
+enum rp_status rp_cmd_bench(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err);
 
 /* The help of one command, for -h. */

@@ -30,6 +30,25 @@ const struct rp_command rp_commands[] = {
         .run = rp_cmd_report,
     },
     {
+        .name = "diff",
+        .usage = "A B [options]\n       rowprof diff A --pid PID [options]",
+        .summary = "set two profiles, or two sets of them, against each other, row by row",
+        .details = "A and B are profiles, or several as A1,A2,A3; from four a side on the run is the unit.\n"
+                   "\xe2\x96\xb2 grew, \xe2\x96\xbc fell, ~ inside noise, - fewer samples than --min-samples.\n"
+                   "Exit status 6 when --fail-above was exceeded.\n",
+        .groups = {&rp_options_diff, &rp_options_compare_watch, &rp_options_rules, &rp_options_compare_output, &rp_options_common},
+        .run = rp_cmd_diff,
+    },
+    {
+        .name = "shapes",
+        .usage = "A B [C ...] [options]",
+        .summary = "take the cost of a call apart into what is paid per call and what per row",
+        .details = "A, B, ... are profiles of the same call that returns different numbers of rows.\n"
+                   "Rows and calls come from the RATE lines kept with `record --ready`, or from options.\n",
+        .groups = {&rp_options_shapes, &rp_options_rules, &rp_options_compare_output, &rp_options_common},
+        .run = rp_cmd_shapes,
+    },
+    {
         .name = "rules check",
         .usage = "FILE|DIR ... [options]",
         .summary = "find errors in rule files, rules that can never win, and failing cases",
@@ -45,6 +64,19 @@ const struct rp_command rp_commands[] = {
         .details = "Frames are parted by < or ; and written as in *.cases: name, module!name,\n[k]name, with ` @ path` for the source file.\n",
         .groups = {&rp_options_explain, &rp_options_rules, &rp_options_common},
         .run = rp_cmd_rules_explain,
+    },
+    {
+        .name = "bench",
+        .usage = "--old CMD --new CMD [--config 'NAME: ARGS' ...] [--suite FILE] [options]\n"
+                 "       rowprof bench --noise CMD [--config ...] [options]\n"
+                 "       rowprof bench --read FILE.csv [options]",
+        .summary = "compare two programs, against the noise that one of them makes by itself",
+        .details = "Three copies are run in turn: old, old once more, and new. A configuration is\n"
+                   "convicted when the difference is significant among all of them and larger than\n"
+                   "that of old and its copy.\n",
+        .groups = {&rp_options_race, &rp_options_verdict, &rp_options_shape_check, &rp_options_rules, &rp_options_bench_output,
+                   &rp_options_common},
+        .run = rp_cmd_bench,
     },
     {
         .name = "help",

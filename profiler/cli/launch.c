@@ -2,13 +2,14 @@
 /* See launch.h.
  *
  * The trap is the child that outlives us. With --ready its stderr is a pipe, and if we were the ones who read it, the child would die of SIGPIPE on
- * its first word after our end. So a relay of its own copies that pipe to our stderr for as long as anybody writes, and tells us the one line we wait
- * for. */
+ * its first word after our end. So a relay of its own copies that pipe to our stderr for as long as anybody writes, and tells us the lines that we
+ * listen for: READY, and RATE. It never waits for us. */
 #include "cli/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,9 +17,10 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/parse.h"
 
-enum { LINE_MAX_BYTES = 512, POLL_MS = 100, LAST_WORDS_MS = 2000, END_TRIES = 40, END_TRY_NS = 50000000 };
+enum { POLL_MS = 100, LAST_WORDS_MS = 2000, END_TRIES = 40, END_TRY_NS = 50000000 };
 
 static void close_fd(int *fd)
 {
@@ -40,10 +42,22 @@ bool rp_ready_line(const char *line, size_t length, uint32_t *pid)
     return true;
 }
 
-/* Copies `from` to stderr until its last writer is gone, and the first READY line to `to`. Runs in a process of its own. */
+/* One write each, shorter than PIPE_BUF: they never mix. A full pipe is nobody listening any more. */
+static bool pass_on(int to, const char *line, size_t length)
+{
+    struct rp_said said = {.at_ns = rp_now_ns()};
+    uint32_t pid;
+
+    if (!rp_ready_line(line, length, &pid) && !(length > 5 && !memcmp(line, "RATE ", 5)))
+        return true;
+    memcpy(said.text, line, length < sizeof said.text ? length : sizeof said.text - 1);
+    return write(to, &said, sizeof said) == sizeof said || errno == EAGAIN;
+}
+
+/* Copies `from` to stderr until its last writer is gone, and the lines we listen for to `to`. Runs in a process of its own. */
 static void relay(int from, int to)
 {
-    char piece[4096], line[LINE_MAX_BYTES];
+    char piece[4096], line[RP_SAID_MAX];
     size_t length = 0;
     ssize_t got;
 
@@ -52,22 +66,19 @@ static void relay(int from, int to)
     /* Whoever reads our result must see its end when rowprof ends, not when the child does. */
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     close(STDIN_FILENO);
+    (void)fcntl(to, F_SETFL, O_NONBLOCK);
     while ((got = read(from, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR)) {
         if (got < 0)
             continue;
         (void)rp_write_full(STDERR_FILENO, piece, (size_t)got);
         for (ssize_t i = 0; i < got && to >= 0; i++) {
-            uint32_t pid;
-
             if (piece[i] != '\n') {
                 if (length < sizeof line)
                     line[length++] = piece[i];
                 continue;
             }
-            if (rp_ready_line(line, length, &pid)) {
-                (void)rp_write_full(to, &pid, sizeof pid);
+            if (!pass_on(to, line, length))
                 close_fd(&to);
-            }
             length = 0;
         }
     }
@@ -85,6 +96,7 @@ static void run_child(char **argv, int gate, int exec_error, int err_to)
     /* The gate was closed without a word: rowprof gave up. */
     if (go != 'g')
         _exit(127);
+    signal(SIGXFSZ, SIG_DFL); /* ignored by us alone */
     if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || (err_to >= 0 && (dup2(err_to, STDERR_FILENO) < 0 || dup2(err_to, STDOUT_FILENO) < 0))) {
         failed = errno;
     } else {
@@ -184,18 +196,48 @@ static bool child_ended(struct rp_launch *launch, char *how, size_t size)
     return true;
 }
 
-enum answer { SAID_READY, SILENT, NEVER };
+enum answer { SAID_READY, SAID_MORE, SILENT, NEVER };
+
+/* Nothing before READY is kept: it was not yet steady. */
+static enum answer listen_once(struct rp_launch *launch, int timeout_ms, uint32_t *pid)
+{
+    struct pollfd fd = {.fd = launch->ready, .events = POLLIN};
+    struct rp_said said, *kept;
+    bool ready;
+
+    if (launch->ready < 0 || poll(&fd, 1, timeout_ms) != 1)
+        return SILENT;
+    if (!(fd.revents & POLLIN) || read(launch->ready, &said, sizeof said) != sizeof said)
+        return NEVER;
+    said.text[sizeof said.text - 1] = '\0';
+    ready = rp_ready_line(said.text, strlen(said.text), pid);
+    if ((ready || launch->said.n) && launch->said.n < RP_RATES_MAX) {
+        kept = rp_vec_add(&launch->said);
+        if (kept)
+            *kept = said;
+    }
+    return ready ? SAID_READY : SAID_MORE;
+}
 
 /* NEVER: the relay ended, so nobody holds the child's standard error any more, and all that was said has been passed on. */
 static enum answer read_ready(struct rp_launch *launch, int timeout_ms, uint32_t *pid)
 {
-    struct pollfd fd = {.fd = launch->ready, .events = POLLIN};
+    enum answer answer;
 
-    if (poll(&fd, 1, timeout_ms) != 1)
-        return SILENT;
-    if (fd.revents & POLLIN)
-        return read(launch->ready, pid, sizeof *pid) == sizeof *pid ? SAID_READY : NEVER;
-    return NEVER;
+    do {
+        answer = listen_once(launch, timeout_ms, pid);
+    } while (answer == SAID_MORE);
+    return answer;
+}
+
+void rp_launch_listen(struct rp_launch *launch)
+{
+    enum answer answer;
+    uint32_t pid;
+
+    do {
+        answer = listen_once(launch, 0, &pid);
+    } while (answer == SAID_READY || answer == SAID_MORE);
 }
 
 static enum rp_status fail_ended(const struct rp_launch *launch, const char *how, struct rp_err *err)
@@ -254,6 +296,7 @@ void rp_launch_finish(struct rp_launch *launch, bool end_child)
     close_fd(&launch->gate);
     close_fd(&launch->exec_error);
     close_fd(&launch->ready);
+    rp_vec_release(&launch->said);
     if (launch->pid && (never_let_go || end_child)) {
         if (!never_let_go)
             kill(launch->pid, SIGTERM);

@@ -16,12 +16,15 @@ enum { HZ_MAX = 100000, WIDTH_MIN = 40, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFA
 void rp_settings_init(struct rp_settings *s)
 {
     *s = (struct rp_settings){.seconds = 10, .min_samples = DEFAULT_MIN_SAMPLES, .format = &rp_emit_text};
+    rp_bench_settings_init(&s->bench);
 }
 
 void rp_settings_release(struct rp_settings *s)
 {
     rp_vec_release(&s->pids);
     rp_vec_release(&s->rules);
+    rp_compare_settings_release(&s->compare);
+    rp_bench_settings_release(&s->bench);
 }
 
 static enum rp_status add_pid(struct rp_settings *s, uint64_t pid, struct rp_err *err)
@@ -313,6 +316,20 @@ static const struct rp_option output_options[] = {
     {0},
 };
 
+static const struct rp_option compare_watch_options[] = {
+    {"pid", 'p', "PID", "the second profile is of this process, recorded now", set_pid},
+    {"seconds", 'd', "S", "for how long, fractions too (default 10)", set_seconds},
+    {"freq", 'F', "HZ", "samples per second and running thread (default 997)", set_freq},
+    {0},
+};
+
+static const struct rp_option compare_output_options[] = {
+    {"format", 0, "FORM", "text (default), json, csv or markdown", rp_compare_set_form},
+    {"width", 0, "N", "fit lines into N columns, 0 for no limit (default: the terminal's)", set_width},
+    {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", set_color},
+    {0},
+};
+
 static const struct rp_option common_options[] = {
     {"quiet", 'q', NULL, "no progress, no messages but errors", set_quiet},
     {"verbose", 'v', NULL, "full signatures and command lines; how the run went", set_verbose},
@@ -330,4 +347,6 @@ const struct rp_option_group rp_options_rules = {"Rules", rules_options};
 const struct rp_option_group rp_options_check = {"Checking", check_options};
 const struct rp_option_group rp_options_explain = {"Circumstances", explain_options};
 const struct rp_option_group rp_options_output = {"How to show it", output_options};
+const struct rp_option_group rp_options_compare_watch = {"Recording the second profile", compare_watch_options};
+const struct rp_option_group rp_options_compare_output = {"How to show a comparison", compare_output_options};
 const struct rp_option_group rp_options_common = {"Always", common_options};

@@ -24,7 +24,16 @@ struct rp_option_group {
     const struct rp_option *options; /* ends with a row without a name */
 };
 
+/* Handlers of compare_options.c for the tables of options.c. */
+enum rp_status rp_compare_set_form(struct rp_settings *settings, const char *value, struct rp_err *err);
+
+extern const struct rp_option_group rp_options_diff, rp_options_shapes, rp_options_compare_watch, rp_options_compare_output;
 extern const struct rp_option_group rp_options_record, rp_options_launch, rp_options_keep, rp_options_show, rp_options_report, rp_options_rules,
-    rp_options_check, rp_options_explain, rp_options_output, rp_options_common;
+    rp_options_check, rp_options_explain, rp_options_output, rp_options_common,
+    rp_options_race, rp_options_verdict, rp_options_bench_output, rp_options_shape_check;
+
+/* The defaults of bench, and what it holds (options_bench.c). */
+void rp_bench_settings_init(struct rp_bench_settings *bench);
+void rp_bench_settings_release(struct rp_bench_settings *bench);
 
 #endif

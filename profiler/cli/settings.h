@@ -6,15 +6,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/bench.h"
 #include "analyze/view.h"
 #include "base/vec.h"
+#include "cli/compare_settings.h"
 #include "fold/choose.h"
 #include "report/report.h"
 #include "unwind/unwind.h"
 
 struct rp_emit_ops;
+struct rp_bench_format;
 
 enum rp_color_wish { RP_COLOR_AUTO, RP_COLOR_ALWAYS, RP_COLOR_NEVER };
+
+/* What `rowprof bench` is told. */
+struct rp_bench_settings {
+    const char *old, *new, *noise; /* commands */
+    const char *read, *csv, *snapshot, *shape_check, *filter, *exclude;
+    RP_VEC(const char *) configs;
+    RP_VEC(const char *) suites;
+    uint64_t runs, repeats;
+    double calls, timeout, alpha;
+    enum rp_rate_kind rate;
+    bool fdr, in_place;
+    const struct rp_bench_format *format;
+};
 
 struct rp_settings {
     /* what to watch and how */
@@ -35,9 +51,11 @@ struct rp_settings {
     enum rp_tree_wish tree;
     uint64_t min_samples;
     bool callers, by_self, total, full_stacks, no_kernel, uncategorized, blocked;
+    struct rp_compare_settings compare;
     /* rules */
     RP_VEC(const char *) rules;
     bool no_default_rules;
+    struct rp_bench_settings bench;
     /* how to say it */
     const struct rp_emit_ops *format;
     enum rp_color_wish color;

@@ -157,7 +157,7 @@ enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process
     if (!status)
         status = rp_threads_read(info->pid, &threads, err);
     for (size_t i = 0; !status && i < threads.at.n; i++) {
-        uint32_t thread;
+        uint32_t thread = 0;
 
         status = rp_fold_thread(fold, (uint32_t)fold->processes.n - 1, threads.at.at[i].tid, start_ns, &thread, err);
         if (!status) {

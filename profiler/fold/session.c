@@ -2,6 +2,7 @@
 /* See session.h. One thread: it wakes about ten times a second, takes what the rings hold, and names what is new. */
 #include "fold/session.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -9,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/io.h"
 #include "fold/fold.h"
+#include "fold/unseen.h"
 #include "sample/snapshot_file.h"
 
 /* Between two looks at the rings. Longer: fewer wake-ups of our own; shorter: a smaller backlog at the end. The first looks come
@@ -37,6 +39,8 @@ struct rp_session {
     uint64_t started_unix_ns;
     uint64_t lost; /* records lost up to the last drain */
     uint32_t cpus;     /* that the first process may use */
+    uint64_t cpu_begin_ns; /* CPU time of the targets when sampling began */
+    bool has_cpu_begin;
     bool has_profile; /* `profile` and `fold` are initialised */
 };
 
@@ -139,6 +143,7 @@ enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
     enum rp_status status = s->options.from_snapshots ? s->sampler->ops->start(s->sampler, err)
                                                       : rp_choose_start(s->options.sampler_wish, &s->options.sampler, &s->sampler, err);
 
+    s->has_cpu_begin = !s->options.from_snapshots && rp_unseen_cpu_time(s->options.sampler.pids, s->options.sampler.npids, &s->cpu_begin_ns);
     clock_gettime(CLOCK_REALTIME, &now);
     s->started_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     s->start_ns = rp_now_ns();
@@ -261,12 +266,33 @@ static enum rp_status describe_run(struct rp_session *s, struct rp_err *err)
     return status;
 }
 
+/* Adds to the sampler's note; writes the same to `text`, "" when there is nothing to tell. Where other notes say why samples are missing,
+ * this one stays away. */
+static void note_unseen(struct rp_session *s, bool has_cpu, uint64_t cpu_ns, char *text, size_t size)
+{
+    struct rp_sampler_stats *sampler = &s->stats.sampler;
+    struct rp_unseen unseen = {.samples = s->fold.samples + sampler->lost, .threads = s->profile.threads.n, .hz = sampler->hz};
+    size_t used = strlen(sampler->note);
+
+    *text = '\0';
+    if (!has_cpu || cpu_ns < s->cpu_begin_ns || !sampler->kernel_visible || sampler->throttled || sampler->threads_unsampled)
+        return;
+    unseen.cpu_ns = cpu_ns - s->cpu_begin_ns;
+    if (!rp_unseen_matters(&unseen))
+        return;
+    rp_unseen_tell(&unseen, text, size);
+    snprintf(sampler->note + used, sizeof sampler->note - used, "%sT%s.", used ? " " : "", text + 1);
+}
+
 enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profile, struct rp_err *err)
 {
-    uint64_t begin = rp_now_ns();
+    uint64_t begin = rp_now_ns(), cpu_ns = 0;
+    char unseen[256];
+    bool has_cpu;
     enum rp_status status;
 
     s->sampler->ops->stop(s->sampler);
+    has_cpu = s->has_cpu_begin && rp_unseen_cpu_time(s->options.sampler.pids, s->options.sampler.npids, &cpu_ns);
     s->end_ns = s->stats.end_ns = rp_now_ns();
     status = drain(s, true, err);
     if (status)
@@ -286,6 +312,7 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
     rp_symbolizer_stats(s->symbolizer, &s->stats.symbolizer);
     if (s->fold.first_sample_ns > s->start_ns)
         s->stats.first_sample_ns = s->fold.first_sample_ns - s->start_ns;
+    note_unseen(s, has_cpu, cpu_ns, unseen, sizeof unseen);
     if (!status)
         status = describe_run(s, err);
     if (status)
@@ -296,6 +323,8 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
     s->stats.finish_ns = rp_now_ns() - begin;
     if (s->fold.samples)
         return RP_OK;
+    if (*unseen)
+        return rp_fail(err, RP_NOTHING, "no sample was taken: %s", unseen);
     return rp_fail(err, RP_NOTHING, "no thread of the target ran on a CPU in %.1f s: nothing to show; give it work, or watch longer with --seconds",
                    (double)(s->end_ns - s->start_ns) / 1e9);
 }

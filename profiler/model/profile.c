@@ -45,6 +45,8 @@ void rp_profile_release(struct rp_profile *profile)
     rp_vec_release(&profile->waits);
     rp_vec_release(&profile->locks);
     rp_vec_release(&profile->holders);
+    rp_vec_release(&profile->facts);
+    rp_vec_release(&profile->rates);
     rp_index_release(&profile->location_index);
     rp_index_release(&profile->function_index);
     rp_index_release(&profile->node_index);

@@ -183,6 +183,19 @@ struct rp_run {
     uint32_t cpus;         /* CPUs the targets were allowed to use */
 };
 
+/* What the target said of itself: a word name=value of its READY line. */
+struct rp_fact {
+    uint32_t name, value; /* strings */
+};
+
+/* What the target counted: a RATE line that covers a time inside the recording. */
+struct rp_rate_line {
+    uint64_t end_ns;  /* since the start of sampling */
+    uint64_t wall_ns; /* it covers */
+    uint64_t calls, rows;
+    uint64_t cpu_ns;  /* of the process in that time */
+};
+
 struct rp_profile {
     struct rp_intern strings;
     RP_VEC(struct rp_profile_image) images;
@@ -198,6 +211,8 @@ struct rp_profile {
     RP_VEC(struct rp_wait) waits;
     RP_VEC(struct rp_lock) locks;
     RP_VEC(struct rp_holder) holders;
+    RP_VEC(struct rp_fact) facts;
+    RP_VEC(struct rp_rate_line) rates; /* oldest first */
     uint32_t nblocks;      /* used so far, at most RP_BLOCKS_MAX */
     uint64_t block_ns;     /* length of one block */
     struct rp_run run;

@@ -128,6 +128,15 @@ void rp_json_double(struct rp_json *w, double value, int digits)
         rp_buf_puts(w->out, "null");
 }
 
+void rp_json_general(struct rp_json *w, double value, int digits)
+{
+    before(w);
+    if (isfinite(value))
+        rp_buf_printf(w->out, "%.*g", digits, value);
+    else
+        rp_buf_puts(w->out, "null");
+}
+
 void rp_json_bool(struct rp_json *w, bool value)
 {
     before(w);
@@ -156,4 +165,10 @@ void rp_json_key_double(struct rp_json *w, const char *key, double value, int di
 {
     rp_json_key(w, key);
     rp_json_double(w, value, digits);
+}
+
+void rp_json_key_general(struct rp_json *w, const char *key, double value, int digits)
+{
+    rp_json_key(w, key);
+    rp_json_general(w, value, digits);
 }

@@ -41,12 +41,15 @@ void rp_json_string(struct rp_json *w, const char *text);
 void rp_json_u64(struct rp_json *w, uint64_t value);
 /* `digits` after the point; NaN and infinities, which JSON does not have, become null. */
 void rp_json_double(struct rp_json *w, double value, int digits);
+/* `digits` significant ones, with an exponent where it needs one: for probabilities. */
+void rp_json_general(struct rp_json *w, double value, int digits);
 void rp_json_bool(struct rp_json *w, bool value);
 void rp_json_null(struct rp_json *w);
 
 /* key and value in one. */
 void rp_json_key_string(struct rp_json *w, const char *key, const char *text);
 void rp_json_key_u64(struct rp_json *w, const char *key, uint64_t value);
+void rp_json_key_general(struct rp_json *w, const char *key, double value, int digits);
 void rp_json_key_double(struct rp_json *w, const char *key, double value, int digits);
 
 #endif

@@ -118,6 +118,7 @@ static enum rp_status add_tree(struct rp_report *report, uint32_t category, bool
     *tree = (struct rp_report_tree){.category = category, .min_samples = o->min_samples};
     if (rp_calltree_make(report->view, &options, &tree->tree, err))
         return err->status;
+    tree->cut = cut;
     return cut ? cut_at(&tree->tree, AUTO_LINES, &tree->min_samples, err) : RP_OK;
 }
 

@@ -54,6 +54,7 @@ struct rp_note {
 struct rp_report_tree {
     uint32_t category;    /* RP_ALL_CATEGORIES: of all samples */
     uint64_t min_samples; /* what nodes were really cut at */
+    bool cut;             /* not the whole tree was asked for */
     struct rp_calltree tree;
 };
 

@@ -19,7 +19,7 @@
 #include "report/style.h"
 #include "report/utf8.h"
 
-enum { MAX_DEPTH = 60, NARROWEST_NAME = 16, TITLE_COLUMNS = 46 };
+enum { MAX_DEPTH = 60, NARROWEST_NAME = 16, TITLE_COLUMNS = 46, LINES_MOST = 60 };
 
 static const char guides[] = "|:+!";
 
@@ -117,22 +117,30 @@ static void put_node(const struct painter *p, const struct rp_calltree_node *nod
     rp_buf_release(&tail);
 }
 
-/* Pre-order without recursion: trees may be thousands of frames deep. */
+/* Pre-order without recursion: trees may be thousands of frames deep. A cut one may still be long, because no count tells the frames of a deep recursion
+ * apart. */
 static void put_nodes(const struct painter *p)
 {
     const struct rp_calltree *tree = &p->shown->tree;
     uint32_t at = next_shown(p, tree->first_top);
+    uint64_t lines = 0;
 
     while (at != UINT32_MAX) {
         uint32_t next;
 
-        put_node(p, &tree->nodes.at[at]);
+        if (++lines <= LINES_MOST || !p->shown->cut)
+            put_node(p, &tree->nodes.at[at]);
         next = next_shown(p, tree->nodes.at[at].first_child);
         while (next == UINT32_MAX && at != UINT32_MAX) {
             next = next_shown(p, tree->nodes.at[at].next_sibling);
             at = tree->nodes.at[at].parent;
         }
         at = next;
+    }
+    if (lines > LINES_MOST && p->shown->cut) {
+        rp_buf_puts(p->out, "  \xe2\x80\xa6 ");
+        rp_text_count(p->out, lines - LINES_MOST);
+        rp_buf_puts(p->out, lines - LINES_MOST == 1 ? " line more\n" : " lines more\n");
     }
 }
 

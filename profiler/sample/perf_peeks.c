@@ -53,7 +53,8 @@ void rp_perf_peeks_open(struct rp_perf_sampler *s)
 {
     size_t room = rp_perf_set_room(s);
 
-    if (!s->want.kernel || !s->want.switches || s->peeks.floods == FLOODS_MAX)
+    /* System-wide, the switches of every process of the machine would be copied. */
+    if (!s->want.kernel || !s->want.switches || s->stats.system_wide || s->peeks.floods == FLOODS_MAX)
         return;
     if (!s->peeks.period) {
         s->peeks.period = PERIOD_FIRST;

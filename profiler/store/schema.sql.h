@@ -209,6 +209,24 @@
     "  block_ns INTEGER NOT NULL -- length of one block of time\n"                                                     \
     ") STRICT"
 
+/* The last two may be missing: files made before there were any. */
+#define RP_SCHEMA_FACTS                                                                                                \
+    "CREATE TABLE facts ( -- what the target said of itself when it was ready\n"                                       \
+    "  id INTEGER PRIMARY KEY,\n"                                                                                      \
+    "  name INTEGER NOT NULL REFERENCES strings,\n"                                                                    \
+    "  value INTEGER NOT NULL REFERENCES strings\n"                                                                    \
+    ") STRICT"
+
+#define RP_SCHEMA_RATES                                                                                                \
+    "CREATE TABLE rates ( -- what the target counted while it was sampled\n"                                           \
+    "  id INTEGER PRIMARY KEY,\n"                                                                                      \
+    "  end_ns INTEGER NOT NULL, -- since the start of sampling\n"                                                      \
+    "  wall_ns INTEGER NOT NULL, -- the time that is covered\n"                                                        \
+    "  calls INTEGER NOT NULL,\n"                                                                                      \
+    "  rows INTEGER NOT NULL,\n"                                                                                       \
+    "  cpu_ns INTEGER NOT NULL -- of the process in that time\n"                                                       \
+    ") STRICT"
+
 /* For first questions. In stacks_text names are parted by `;`, so one in a name reads `:`, and a newline reads as a blank. */
 #define RP_SCHEMA_VIEWS                                                                                                \
     "CREATE VIEW frames AS -- every function of every location, inlined ones first\n"                                  \

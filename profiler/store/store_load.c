@@ -145,7 +145,7 @@ static enum rp_status open_database(struct load *load)
 }
 
 /* The table in the file was made by the very statement that this version makes it with. */
-static enum rp_status check_schema(const struct load *load, const char *table, const char *schema)
+static enum rp_status check_schema(const struct load *load, const char *table, const char *schema, bool *missing)
 {
     sqlite3_stmt *query = NULL;
     int code = sqlite3_prepare_v2(load->db, "SELECT sql FROM sqlite_schema WHERE type='table' AND name=?", -1, &query, NULL);
@@ -160,7 +160,8 @@ static enum rp_status check_schema(const struct load *load, const char *table, c
 
         status = sql && strcmp(sql, schema) == 0 ? RP_OK : damaged(load, "its tables are not those of its version");
     } else {
-        status = code == SQLITE_DONE ? damaged(load, "a table is missing") : sqlite_failed(load, code);
+        *missing = code == SQLITE_DONE;
+        status = *missing ? damaged(load, "a table is missing") : sqlite_failed(load, code);
     }
     sqlite3_finalize(query);
     return status;
@@ -256,8 +257,14 @@ static enum rp_status load_table(const struct load *load, const struct rp_store_
     sqlite3_int64 last = 0;
     size_t position = 0;
     int code = SQLITE_OK;
-    enum rp_status status = row ? check_schema(load, t->name, load->version == 1 && t->schema_1 ? t->schema_1 : t->schema) : rp_fail_nomem(load->err);
+    bool missing = false;
+    const char *schema = load->version == 1 && t->schema_1 ? t->schema_1 : t->schema;
+    enum rp_status status = row ? check_schema(load, t->name, schema, &missing) : rp_fail_nomem(load->err);
 
+    if (missing && t->optional) {
+        rp_free(row);
+        return RP_OK;
+    }
     if (status == RP_OK)
         status = prepare_select(load, t, &query);
     while (status == RP_OK && (code = sqlite3_step(query)) == SQLITE_ROW) {
@@ -303,7 +310,8 @@ static enum rp_status load_strings(const struct load *load)
     sqlite3_stmt *query = NULL;
     size_t position = 0;
     int code = SQLITE_OK;
-    enum rp_status status = check_schema(load, "strings", RP_SCHEMA_STRINGS);
+    bool missing = false;
+    enum rp_status status = check_schema(load, "strings", RP_SCHEMA_STRINGS, &missing);
 
     if (status)
         return status;

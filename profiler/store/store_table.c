@@ -127,6 +127,8 @@ ARRAY(wait_totals)
 ARRAY(waits)
 ARRAY(locks)
 ARRAY(holders)
+ARRAY(facts)
+ARRAY(rates)
 
 /* Adding a row to an array that has no index. */
 #define ADD(list)                                                                                                      \
@@ -148,6 +150,26 @@ ADD(threads)
 ADD(wait_totals)
 ADD(waits)
 ADD(holders)
+
+static enum rp_status add_facts(struct rp_profile *p, const void *row, struct rp_err *err)
+{
+    struct rp_fact *to = p->facts.n < RP_FACTS_MAX ? rp_vec_add(&p->facts) : NULL;
+
+    if (!to)
+        return p->facts.n < RP_FACTS_MAX ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, "there are more than can be recorded");
+    memcpy(to, row, sizeof *to);
+    return RP_OK;
+}
+
+static enum rp_status add_rates(struct rp_profile *p, const void *row, struct rp_err *err)
+{
+    struct rp_rate_line *to = p->rates.n < RP_RATES_MAX ? rp_vec_add(&p->rates) : NULL;
+
+    if (!to)
+        return p->rates.n < RP_RATES_MAX ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, "there are more than can be recorded");
+    memcpy(to, row, sizeof *to);
+    return RP_OK;
+}
 
 static enum rp_status added(uint32_t id, size_t before, struct rp_err *err)
 {
@@ -332,5 +354,12 @@ const struct rp_store_table rp_store_tables[] = {
      {REF(rp_holder, lock, RP_STORE_LOCK), REF(rp_holder, thread, RP_STORE_THREAD_OR_NULL), REF(rp_holder, node, RP_STORE_NODE),
       NUM(rp_holder, state, RP_STATE_BLOCKED), NUM(rp_holder, n, RP_COUNT_MAX), NUM(rp_holder, ns, INT64_MAX)},
      count_holders, get_holders, add_holders, .since = 2},
+    {"facts", RP_SCHEMA_FACTS, "id", sizeof(struct rp_fact), {REF(rp_fact, name, RP_STORE_STRING), REF(rp_fact, value, RP_STORE_STRING)},
+     count_facts, get_facts, add_facts, .since = 1, .optional = true},
+    {"rates", RP_SCHEMA_RATES, "id", sizeof(struct rp_rate_line),
+     {NUM(rp_rate_line, end_ns, INT64_MAX / RP_RATES_MAX), NUM(rp_rate_line, wall_ns, INT64_MAX / RP_RATES_MAX),
+      NUM(rp_rate_line, calls, INT64_MAX / RP_RATES_MAX), NUM(rp_rate_line, rows, INT64_MAX / RP_RATES_MAX),
+      NUM(rp_rate_line, cpu_ns, INT64_MAX / RP_RATES_MAX)},
+     count_rates, get_rates, add_rates, .since = 1, .optional = true},
     {.name = NULL},
 };

@@ -51,6 +51,7 @@ struct rp_store_table {
     /* How version 1 made it and how many of `fields` it had; NULL: as now. */
     const char *schema_1;
     uint8_t nfields_1;
+    bool optional; /* a file without the table is one with an empty table */
 };
 
 /* All but `strings`, in the order of loading: ids are known before they are used, lines and aliases before those that point at them. Ends with a

@@ -96,6 +96,31 @@ static bool line_at(const struct rp_buf *text, uint64_t address, struct rp_maps_
     return false;
 }
 
+/* The last part of a path without the kernel's mark. */
+static size_t base_name(const char *path, size_t length, const char **name)
+{
+    static const char mark[] = " (deleted)";
+    const size_t marked = sizeof mark - 1;
+    const char *slash;
+
+    if (length > marked && memcmp(path + length - marked, mark, marked) == 0)
+        length -= marked;
+    slash = length ? memrchr(path, '/', length) : NULL;
+    *name = slash ? slash + 1 : path;
+    return length - (size_t)(*name - path);
+}
+
+/* Whether the line is the mapping that the key speaks of, or one that came after it at the same address: programs that load and unload plugins get the
+ * same address again and again, and its memory proves nothing about the file that was there before. On layered file systems the inodes may differ
+ * for the same file, the last part of its path does not. */
+static bool still_mapped(const struct rp_maps_line *line, const struct rp_image_key *key)
+{
+    const char *now, *then;
+    size_t now_length = base_name(line->path, line->path_length, &now), then_length = base_name(key->path, strlen(key->path), &then);
+
+    return line->ino == key->ino || (now_length && now_length == then_length && memcmp(now, then, now_length) == 0);
+}
+
 bool rp_memory_elf_find(struct rp_memory_elf *m, const struct rp_image_key *key)
 {
     RP_VEC(uint64_t) bases = {0};
@@ -108,7 +133,7 @@ bool rp_memory_elf_find(struct rp_memory_elf *m, const struct rp_image_key *key)
 
     *m = (struct rp_memory_elf){.memory = rp_memory_of_process(key->pid)};
     snprintf(path, sizeof path, "/proc/%u/maps", key->pid);
-    if (!key->pid || rp_read_file(path, RP_FILE_MAX, &text, &err) || !line_at(&text, key->start, &own))
+    if (!key->pid || rp_read_file(path, RP_FILE_MAX, &text, &err) || !line_at(&text, key->start, &own) || !still_mapped(&own, key))
         goto done;
     c = rp_cursor_of(rp_buf_text(&text), text.length);
     while (rp_maps_next(&c, &line) && line.start <= key->start) {

@@ -37,7 +37,7 @@ struct rp_memory_elf {
     uint64_t low, high; /* ELF addresses [low, high) of all segments */
 };
 
-/* False: memory cannot be read, or holds no ELF file there. Release frees phdrs. */
+/* False: memory cannot be read, holds no ELF file there, or another file than the key's by now. Release frees phdrs. */
 bool rp_memory_elf_find(struct rp_memory_elf *m, const struct rp_image_key *key);
 void rp_memory_elf_release(struct rp_memory_elf *m);
 uint8_t rp_memory_elf_build_id(const struct rp_memory_elf *m, uint8_t id[RP_BUILD_ID_MAX]);

@@ -84,6 +84,16 @@ static void read_ourselves(struct rp_permission_facts *facts)
     rp_buf_release(&text);
 }
 
+/* By a call that needs no descriptor: without any left, everybody would seem gone. */
+static bool is_gone(uint32_t pid)
+{
+    struct stat st;
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%u", pid);
+    return stat(path, &st) != 0;
+}
+
 void rp_permission_facts_read(uint32_t pid, struct rp_permission_facts *facts)
 {
     struct rp_buf text = {0};
@@ -100,7 +110,7 @@ void rp_permission_facts_read(uint32_t pid, struct rp_permission_facts *facts)
     read_ourselves(facts);
     snprintf(path, sizeof path, "/proc/%u/status", pid);
     status = rp_read_file(path, SMALL_FILE, &text, &err);
-    if (status == RP_IO || (find_line(&text, "State:", &line) && line.at < line.end && strchr("ZX", *line.at))) {
+    if ((status == RP_IO && is_gone(pid)) || (find_line(&text, "State:", &line) && line.at < line.end && strchr("ZX", *line.at))) {
         facts->target_gone = true;
     } else if (find_line(&text, "Uid:", &line)) {
         facts->target_same = true;

@@ -139,8 +139,15 @@ static void read_command(uint32_t pid, struct rp_buf *text, struct rp_process_in
     copy_clean(info->command, sizeof info->command, text->data, length);
 }
 
+/* Why /proc/PID/stat could not be read. What is there may also be unreadable for want of descriptors. */
 static enum rp_status no_such_process(uint32_t pid, struct rp_err *err)
 {
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        return rp_fail(err, RP_FAILED, "process %u cannot be looked at: the limit on open files is used up; raise it (ulimit -n)", pid);
+    if (fd >= 0)
+        close(fd);
     if (pid && pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == EPERM)
         return rp_fail(err, RP_NOPROC,
                        "process %u runs but /proc does not show it to this user (mount option hidepid); run rowprof as its user", pid);
@@ -330,10 +337,10 @@ enum rp_status rp_threads_read(uint32_t pid, struct rp_thread_infos *threads, st
         else
             status = rp_fail_nomem(err);
     }
+    if (!status && !threads->at.n) /* before the folder gives its descriptor back, which may be the one that was missing */
+        status = no_such_process(pid, err);
     closedir(dir);
     rp_buf_release(&text);
-    if (!status && !threads->at.n)
-        return no_such_process(pid, err);
     if (!status)
         qsort(threads->at.at, threads->at.n, sizeof *threads->at.at, by_tid);
     return status;

@@ -140,9 +140,11 @@ static enum rp_walk_end chain_step(struct rp_step *s, struct rp_walk_frame *fram
     return arrive(s, frame, bp + 16, ra);
 }
 
+enum call { NOT_US, PERHAPS_US, US };
+
 /* Does the call before `ra` lead to the function at hand, which begins at `start` of its image? One through a register or a stub may; one that leads to the
  * start of another function does not: it is left over from an earlier call. */
-static bool may_call(struct rp_step *s, uint64_t ra, uint64_t start)
+static enum call calls_us(struct rp_step *s, uint64_t ra, uint64_t start)
 {
     const struct rp_images *images = s->unwinder->images;
     struct rp_address at, target;
@@ -151,35 +153,43 @@ static bool may_call(struct rp_step *s, uint64_t ra, uint64_t start)
     int32_t distance;
 
     if (!rp_space_resolve(s->space, images, ra - 1, &at) || rp_image_bytes_at(images->at.at[at.image], at.addr - 4, code, sizeof code) != sizeof code)
-        return true; /* JIT code cannot be read */
+        return PERHAPS_US; /* JIT code cannot be read */
     if (code[0] != 0xe8)
-        return true;
+        return PERHAPS_US;
     memcpy(&distance, code + 1, sizeof distance);
     if (!rp_space_resolve(s->space, images, ra + (uint64_t)(int64_t)distance, &target))
-        return false;
+        return NOT_US;
     if (target.image == s->where.image && target.addr == start)
-        return true;
-    return !rp_unwinder_fde_range(s->unwinder, target.image, target.addr, &first, &end) || first != target.addr;
+        return US;
+    return rp_unwinder_fde_range(s->unwinder, target.image, target.addr, &first, &end) && first == target.addr ? NOT_US : PERHAPS_US;
 }
 
-/* Between rsp and the place are this frame's locals, which may hold leftovers of earlier calls; hence the look at what each return address called. */
+/* Between rsp and the place are this frame's locals, which may hold leftovers of earlier calls of the same function: two places that would do are one too
+ * many (recursion always has them), and the walk ends rather than skip or invent a caller. */
 bool rp_step_find_rbp(struct rp_step *s)
 {
-    uint64_t saved, ra, start, end;
+    uint64_t start, end, saved, ra, best = 0;
+    enum call best_call = NOT_US;
+    bool twice = false;
 
     if (!rp_unwinder_fde_range(s->unwinder, s->where.image, s->where.addr - (s->exact ? 0 : 1), &start, &end))
         return false;
-    for (uint64_t at = (s->regs[RP_RSP] + 7) & ~UINT64_C(7); at - s->regs[RP_RSP] < FRAME_BYTES; at += 8) {
-        if (rp_step_read(s, at, &saved) != RP_EXPR_VALUE || rp_step_read(s, at + 8, &ra) != RP_EXPR_VALUE)
-            return false;
-        /* Of the caller's rbp nothing is known: it may be a frame pointer, or data. */
-        if (plausible_return(s, ra) != YES || !may_call(s, ra, start))
+    for (uint64_t at = (s->regs[RP_RSP] + 7) & ~UINT64_C(7); rp_step_read(s, at, &saved) == RP_EXPR_VALUE && rp_step_read(s, at + 8, &ra) == RP_EXPR_VALUE; at += 8) {
+        enum call call = ra < USER_END && plausible_return(s, ra) == YES ? calls_us(s, ra, start) : NOT_US;
+
+        if (call == NOT_US || call < best_call)
             continue;
-        s->regs[RP_RBP] = at;
-        s->valid |= 1u << RP_RBP;
-        return true;
+        twice = call == best_call;
+        best = at;
+        best_call = call;
+        if (twice && call == US)
+            return false;
     }
-    return false;
+    if (!best || twice)
+        return false;
+    s->regs[RP_RBP] = best;
+    s->valid |= 1u << RP_RBP;
+    return true;
 }
 
 enum rp_walk_end rp_step_without_row(struct rp_step *s, const struct rp_rule *rule, struct rp_walk_frame *frame)

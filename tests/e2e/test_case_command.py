@@ -7,6 +7,7 @@ The trap is time: nothing here says how long a thing took beyond what a deadline
 import json
 import os
 import re
+import resource
 import signal
 import stat
 import subprocess
@@ -67,6 +68,15 @@ class CaseA13Permission(harness.Case):
         run = harness.rowprof("--pid", 4194305, "-d", 1)
         self.assertEqual(run.status, 4)
         self.assertIn("no process 4194305", run.stderr)
+
+    def test_no_descriptors_left_is_another_matter_too(self):
+        target = self.start_busy()
+        for limit in range(5, 15):
+            run = subprocess.run([harness.ROWPROF, "-p", str(target.pid), "-d", "0.1"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=100,
+                                 check=False, preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+            if run.returncode not in (0, 5):
+                self.assertEqual(run.returncode, 1, (limit, run.stderr))
+                self.assertIn("ulimit -n", run.stderr)
 
 
 class CaseA14Deadline(harness.Case):
@@ -223,6 +233,21 @@ class Keeping(harness.Case):
             self.assertEqual(file.read(), "mine")
         self.rowprof_ok("record", "-p", target.pid, "-d", "0.3", "-o", there, "--force")
         self.rowprof_ok("report", there)
+
+    @harness.needs(harness.perf_events)
+    def test_a_limit_on_file_sizes_costs_no_recording(self):
+        """The profile cannot be kept anywhere, but the run is reported; the command is launched as if there were no rowprof."""
+        out = os.path.join(self.scratch, "limited.rowprof")
+        work = "sed -n 's/^SigIgn:[^0-9a-f]*//p' /proc/self/status; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+        run = subprocess.run([harness.ROWPROF, "-d", "20", "-o", out, "--", "/bin/sh", "-c", work],
+                             capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=100, check=False,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10240, 10240)))
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, "cannot write the profile .*limited.rowprof")
+        self.assertIn("on-CPU samples", run.stdout)
+        self.assertEqual(os.listdir(self.scratch), [])
+        ignored = int(re.search("^[0-9a-f]{16}$", run.stderr, re.M).group(), 16)
+        self.assertFalse(ignored & 1 << (signal.SIGXFSZ - 1))
 
     @harness.needs(harness.perf_events)
     def test_a_folder_that_vanishes_costs_no_recording(self):

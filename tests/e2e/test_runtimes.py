@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
@@ -76,6 +77,23 @@ class Bringing(harness.Case):
     def test_release_is_the_pinned_one(self):
         pinned = json.loads((NODE / "package.json").read_text())["dependencies"]["node24"].rpartition("@")[2]
         self.assertEqual(run(harness.node24_path(), "--version").stdout.strip(), "v" + pinned)
+
+    def test_what_cannot_be_had_is_named_and_leaves_nothing(self):
+        tree, tools = pathlib.Path(self.scratch) / "tree", pathlib.Path(self.scratch) / "bin"
+        shutil.copytree(SOURCE / "workloads" / "node", tree / "workloads" / "node", ignore=shutil.ignore_patterns("node_modules"))
+        (tree / "scripts").mkdir()
+        tools.mkdir()
+        shutil.copy(RUNTIMES, tree / "scripts" / "runtimes")
+        npm = tools / "npm"
+        npm.write_text("#!/bin/sh\necho 'npm error code ENOTFOUND'\nexit 1\n")
+        npm.chmod(0o755)
+        env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+        for strict, status in (([], 0), (["--strict"], 1)):
+            done = subprocess.run([tree / "scripts" / "runtimes", *strict, "node24", "sqlite3"], capture_output=True, text=True, env=env)
+            self.assertEqual(done.returncode, status)
+            self.assertRegex(done.stderr, r"\Aruntimes: no node24: npm ci failed: npm error code ENOTFOUND *\n"
+                                          r"runtimes: no sqlite3: it is compiled with Node 24, which is not here\.\n\Z")
+            self.assertEqual(os.listdir(tree / ".runtimes"), [])
 
     def test_locks_pin_checksums_and_name_no_place(self):
         locks = [NODE / "package-lock.json", *sorted(NODE.glob("packages/*/package-lock.json"))]
@@ -261,12 +279,15 @@ class Profiles(harness.Case):
 
     @harness.needs(harness.rowprof_there, harness.perf_events, has("mono"))
     def test_mono_checks_in_sqlite_unless_it_reads_the_header(self):
-        profile, _ = self.check_first(self.start(VERCHK, "--mode", "reprepare"), "sqlite.prepare", "sqlite.vdbe", "sqlite.capi", "pthread.mutex", "libc.malloc")
-        self.assertGreater(profile.total(re.compile("CurrentReprepared")), 0.5, sorted(profile.names())[:50])
-        target = self.start(VERCHK, "--mode", "header")
+        profile, shares = self.check_first(self.start(VERCHK, "--mode", "reprepare"), "sqlite.prepare", "sqlite.vdbe", "sqlite.capi",
+                                           "pthread.mutex", "libc.malloc")
+        self.assertGreater(profile.total("ResponseCache:CurrentReprepared ()"), 0.8)
+        self.assertGreater(profile.complete_share(), 0.95)
+        self.assertGreater(shares["sqlite.prepare"] + shares["sqlite.vdbe"], 0.2)
+        target = self.start(VERCHK, "--mode", "header", "--commit-hz", "0")
         header = self.profile(target.pid)
-        self.assertGreater(header.total(re.compile("CurrentHeader")), 0.3)
-        self.assertEqual(header.self_share(re.compile("^sqlite3VdbeExec")), 0.0)
+        self.assertGreater(header.total("ResponseCache:CurrentHeader ()"), 0.3)
+        self.assertEqual(sum(row["share"] for row in header.data["categories"] if row["id"].startswith("sqlite.")), 0.0)
 
 
 if __name__ == "__main__":

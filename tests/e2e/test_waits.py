@@ -163,6 +163,20 @@ class CaseA06Idle(WaitCase):
         self.check(self.record("--pid", target.pid, "--seconds", 4))
 
 
+class OneConnection(WaitCase):
+    @SEES_KERNEL
+    def test_the_mutex_is_told_to_be_that_of_the_connection(self):
+        database = os.path.join(self.scratch, "rooms.db")
+        target = self.start(self.build("a06_sqlite"), database)
+        recorded = self.record("--pid", target.pid, "--seconds", 3)
+        waited, times = recorded.waiting(lambda stack, syscall, tag: tag and "ask" in stack and any("sqlite3_" in name for name in stack))
+        self.assertGreater(times, 20)
+        locks = {row[0] + 1: recorded.strings[row[1]] for row in recorded.rows("SELECT id, database FROM locks")}
+        of_connection, _ = recorded.waiting(lambda stack, syscall, tag: locks.get(tag) == database)
+        self.assertGreater(of_connection, 0.9 * waited)
+        self.assertEqual([name for name in locks.values() if name not in ("", database)], [])
+
+
 class CaseA02Sleepers(WaitCase):
     @READY_FOR
     def test_no_wait_is_cut_short(self):

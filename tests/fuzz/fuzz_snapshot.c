@@ -33,6 +33,13 @@ static void records(const uint8_t *data, size_t size)
                 for (uint32_t i = 0; i < event.u.sample.nkernel; i++)
                     sum += event.u.sample.kernel[i];
             }
+            if (event.kind == RP_EVENT_PEEK) {
+                for (uint32_t i = 0; i < event.u.peek.sample.stack_bytes; i++)
+                    sum += event.u.peek.sample.stack[i];
+                for (uint32_t i = 0; i < event.u.peek.sample.nkernel; i++)
+                    sum += event.u.peek.sample.kernel[i];
+                sum += event.u.peek.args[5];
+            }
             if (event.kind == RP_EVENT_COMM)
                 sum += strlen(event.u.comm.comm);
         }

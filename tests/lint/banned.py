@@ -7,6 +7,7 @@ import sys
 
 EVERYWHERE = r"\b(strcpy|strcat|sprintf|vsprintf|sscanf|strtok|atoi|atol|atof|gets|strtoul|strtol|strtoull|strtoll|alloca)\s*\("
 HEAP = r"\b(malloc|calloc|realloc|strdup|strndup|asprintf)\s*\("
+CHILD = {"profiler/bench/run.c"}  # _exit there ends a forked child that could not become the program
 PRINTS = r"\b(printf|puts|putchar|perror|exit|_exit|abort)\s*\("
 
 
@@ -32,6 +33,8 @@ def main():
         for number, line in code_lines(path.read_text()):
             for ban in bans:
                 match = re.search(ban, line)
+                if match and match.group(1) == "_exit" and str(relative) in CHILD:
+                    continue
                 if match and not re.search(r"__attribute__|rp_\w*$", line[:match.start()].rstrip()):
                     problems.append(f"{relative}:{number}: {match.group(1)} is not used here")
     print("\n".join(problems) if problems else "nothing banned is called")

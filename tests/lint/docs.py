@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-TOPICS = ["record", "report", "rules check", "rules explain", "help"]
+TOPICS = ["record", "report", "diff", "shapes", "rules check", "rules explain", "bench", "help"]
 
 
 def help_text(*topic):

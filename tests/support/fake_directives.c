@@ -159,6 +159,47 @@ static enum rp_status take_run(struct fake_builder *b, const struct fake_key *ke
     return RP_OK;
 }
 
+static enum rp_status take_facts(struct fake_builder *b, const struct fake_key *keys, size_t n)
+{
+    enum rp_status status = RP_OK;
+
+    for (size_t i = n; i-- > 0 && status == RP_OK;) { /* keys come last first */
+        struct rp_fact fact = {0}, *added;
+
+        status = fake_intern(b, keys[i].name, &fact.name);
+        if (status == RP_OK)
+            status = fake_intern(b, keys[i].value, &fact.value);
+        added = status ? NULL : rp_vec_add(&b->p->facts);
+        if (added)
+            *added = fact;
+        else
+            status = status ? status : rp_fail_nomem(b->err);
+    }
+    return status;
+}
+
+static enum rp_status take_rate(struct fake_builder *b, const struct fake_key *keys, size_t n)
+{
+    struct rp_rate_line rate = {0}, *added;
+
+    for (size_t i = 0; i < n; i++) {
+        struct fake_text v = keys[i].value;
+
+        if (!(fake_is(keys[i].name, "end")     ? seconds(v, &rate.end_ns)
+              : fake_is(keys[i].name, "wall")  ? seconds(v, &rate.wall_ns)
+              : fake_is(keys[i].name, "cpu")   ? seconds(v, &rate.cpu_ns)
+              : fake_is(keys[i].name, "calls") ? fake_number(v, &rate.calls)
+              : fake_is(keys[i].name, "rows")  ? fake_number(v, &rate.rows)
+                                               : false))
+            return fake_bad(b, "unknown key or value", keys[i].name);
+    }
+    added = rp_vec_add(&b->p->rates);
+    if (!added)
+        return rp_fail_nomem(b->err);
+    *added = rate;
+    return RP_OK;
+}
+
 enum rp_status fake_directive(struct fake_builder *b, struct fake_text line)
 {
     struct fake_key keys[FAKE_KEYS_MAX];
@@ -178,6 +219,10 @@ enum rp_status fake_directive(struct fake_builder *b, struct fake_text line)
         return take_process(b, rest, keys, n);
     if (fake_is(verb, ".run"))
         return take_run(b, keys, n);
+    if (fake_is(verb, ".fact"))
+        return take_facts(b, keys, n);
+    if (fake_is(verb, ".rate"))
+        return take_rate(b, keys, n);
     if (fake_is(verb, ".blocks") && fake_number(rest, &value) && value <= RP_BLOCKS_MAX) {
         b->p->nblocks = (uint32_t)value;
         return RP_OK;

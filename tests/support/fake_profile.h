@@ -16,6 +16,7 @@
  *     .module NAME kind=elf|vdso|jit|other path=… build-id=… note=… remedy=…
  *     .process PID comm=… command=…      .thread NAME[/TID] pid=… wall=SECONDS cpu=SECONDS     (threads may have no sample)
  *     .run seconds=… hz=… lost=… throttled=… vanished=… source=… host=… note=… stack=…     .blocks N     (blocks used, empty ones too)
+ *     .fact NAME=VALUE …     .rate end=SECONDS wall=SECONDS cpu=SECONDS calls=N rows=N     (what the target said)
  * Lines that start with # are comments. */
 #ifndef TESTS_FAKE_PROFILE_H
 #define TESTS_FAKE_PROFILE_H

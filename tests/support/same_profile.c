@@ -40,6 +40,8 @@ static bool same_lengths(const struct rp_profile *a, const struct rp_profile *b,
     SAME_LENGTH(waits)
     SAME_LENGTH(locks)
     SAME_LENGTH(holders)
+    SAME_LENGTH(facts)
+    SAME_LENGTH(rates)
     return true;
 }
 
@@ -75,6 +77,13 @@ static bool same_code(const struct rp_profile *a, const struct rp_profile *b, st
     SAME(lines, function)
     SAME(lines, file)
     SAME(lines, line)
+    SAME(facts, name)
+    SAME(facts, value)
+    SAME(rates, end_ns)
+    SAME(rates, wall_ns)
+    SAME(rates, calls)
+    SAME(rates, rows)
+    SAME(rates, cpu_ns)
     SAME(functions, name)
     SAME(functions, raw)
     SAME(functions, image)

@@ -243,6 +243,7 @@ static void exit_statuses_are_the_documented_ones(void **state)
     assert_int_equal(rp_status_exit(RP_PERM), 3);
     assert_int_equal(rp_status_exit(RP_NOPROC), 4);
     assert_int_equal(rp_status_exit(RP_NOTHING), 5);
+    assert_int_equal(rp_status_exit(RP_ABOVE), 6);
 }
 
 int main(void)

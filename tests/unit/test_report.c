@@ -271,7 +271,7 @@ static void deep_recursion_stays_readable(void **state)
 {
     struct rp_report_options o;
     struct rp_buf stack = {0}, b = {0};
-    size_t longest = 0;
+    size_t longest = 0, lines;
 
     (void)state;
     for (int i = 0; i < 3000; i++)
@@ -283,6 +283,15 @@ static void deep_recursion_stays_readable(void **state)
     for (const char *text = rp_buf_text(&b); *text; text += strcspn(text, "\n") + 1)
         longest = strcspn(text, "\n") > longest ? strcspn(text, "\n") : longest;
     assert_true(longest < 200);
+    lacks(&b, "lines more");
+    rp_buf_clear(&b);
+    o.tree = RP_TREE_AUTO;
+    text_of(rp_buf_text(&stack), rules, &o, "text", &b);
+    lines = 0;
+    for (const char *text = rp_buf_text(&b); *text; text += strcspn(text, "\n") + 1)
+        lines++;
+    assert_true(lines < 100);
+    holds(&b, " lines more\n");
     rp_buf_clear(&b);
     text_of(rp_buf_text(&stack), rules, &o, "json", &b);
     holds(&b, "\"depth\": 2");

@@ -239,6 +239,38 @@ static void test_tasks(void **state)
 }
 
 /* A buffer of one page, written here as the kernel would: records that end at the border, wrap round it, and damage. */
+static void test_switches(void **state)
+{
+    static const struct {
+        uint32_t type;
+        uint16_t misc;
+        bool out, preempted;
+    } cases[] = {{PERF_RECORD_SWITCH, 0, false, false},
+                 {PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, true, false},
+                 {PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, true, true},
+                 {PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT, true, false},
+                 {PERF_RECORD_SWITCH_CPU_WIDE, 0, false, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct builder b = begin(cases[i].type, cases[i].misc);
+        struct rp_perf_record record;
+
+        if (cases[i].type == PERF_RECORD_SWITCH_CPU_WIDE)
+            put64(&b, 0x700000007u); /* the other thread */
+        put_trailer(&b);
+        assert_int_equal(parse(&b, true, &record), RP_PERF_EVENT);
+        assert_int_equal(record.event.kind, RP_EVENT_SWITCH);
+        assert_int_equal(record.event.pid, 100);
+        assert_int_equal(record.event.tid, 101);
+        assert_int_equal(record.event.time_ns, 5555);
+        assert_int_equal(record.event.u.sw.out, cases[i].out);
+        assert_int_equal(record.event.u.sw.preempted, cases[i].preempted);
+        b.n -= 8;
+        assert_int_equal(parse(&b, true, &record), RP_PERF_DAMAGED);
+    }
+}
+
 static void test_ring(void **state)
 {
     uint8_t *memory = aligned_alloc(4096, 2 * 4096);
@@ -350,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_every_cut_is_damage),
         cmocka_unit_test(test_mmap),
         cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_switches),
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_one_event_speaks_for_a_thread),
         cmocka_unit_test(test_many_threads),

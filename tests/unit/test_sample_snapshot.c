@@ -155,6 +155,12 @@ static void write_all_kinds(struct rp_images *images)
     e = (struct rp_event){.kind = RP_EVENT_SWITCH, .time_ns = 45, .pid = 77, .tid = 79};
     e.u.sw.out = true;
     assert_int_equal(rp_snapshot_writer_event(w, &e, &err), RP_OK);
+    e = (struct rp_event){.kind = RP_EVENT_PEEK, .time_ns = 47, .pid = 77, .tid = 79};
+    e.u.peek.sample = (struct rp_snapshot){.has_user = true, .sp_only = true, .stack = stack, .stack_bytes = sizeof stack, .kernel = kernel, .nkernel = 2};
+    e.u.peek.sample.regs[RP_RSP] = 0x7000;
+    e.u.peek.syscall = 202;
+    e.u.peek.args[1] = 0x80;
+    assert_int_equal(rp_snapshot_writer_event(w, &e, &err), RP_OK);
     e = (struct rp_event){.kind = RP_EVENT_EXIT, .time_ns = 50, .pid = 77, .tid = 79};
     assert_int_equal(rp_snapshot_writer_event(w, &e, &err), RP_OK);
     assert_int_equal(rp_snapshot_writer_finish(w, &err), RP_OK);
@@ -184,6 +190,7 @@ static void test_what_is_saved_comes_back(void **state)
                            "30 77/78 sample user 0 cut 0 weight 5 regs 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 stack kernel ffffffff81000010\n"
                            "40 77/79 fork of 77/78\n"
                            "45 77/79 switch out 1 preempted 0\n"
+                           "47 77/79 peek syscall 202 at_switch 0 sp_only 1 args 0 80 0 0 0 0 rsp 7000 stack 11 kernel 2\n"
                            "50 77/79 exit\n");
     assert_string_equal(rp_buf_text(&out), rp_buf_text(&expected));
     assert_int_equal(stats.samples, 2);

@@ -281,6 +281,63 @@ static void test_other_numbers_for_the_same_file(void **state)
     rp_images_release(&images);
 }
 
+static void *load_copy(const char *from, const char *to, const char *symbol, void **at)
+{
+    void *library;
+
+    copy_file(from, to);
+    library = dlopen(to, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+    *at = dlsym(library, symbol);
+    assert_non_null(*at);
+    return library;
+}
+
+/* A library was unloaded and another one got its address: what is there now is no proof of what was. */
+static void test_another_library_at_the_same_address(void **state)
+{
+    static const char gone[] = "/usr/lib/x86_64-linux-gnu/libz.so.1", now[] = "/usr/lib/x86_64-linux-gnu/libm.so.6";
+    struct rp_images images;
+    struct rp_space space = {.pid = (uint32_t)getpid()};
+    struct rp_address where;
+    struct rp_err err = {0};
+    struct rp_image_key key = {.pid = (uint32_t)getpid()};
+    char before[96], after[96];
+    struct stat st;
+    void *library, *at;
+    uint32_t id;
+
+    (void)state;
+    snprintf(before, sizeof before, "%s/libbefore.so", dir);
+    snprintf(after, sizeof after, "%s/libafter.so", dir);
+    copy_file(gone, before);
+    assert_int_equal(stat(before, &st), 0);
+    library = load_copy(now, after, "cosf", &at);
+    assert_int_equal(rp_images_init(&images, &err), RP_OK);
+    assert_int_equal(rp_space_read(&space, &images, &err), RP_OK);
+    assert_true(rp_space_resolve(&space, &images, (uint64_t)(uintptr_t)at, &where));
+    for (size_t i = 0; i < space.maps.n; i++) {
+        if (space.maps.at[i].image == where.image)
+            key = (struct rp_image_key){.pid = space.pid, .start = space.maps.at[i].start, .end = space.maps.at[i].end, .offset = space.maps.at[i].offset};
+    }
+    key.path = before;
+    key.dev = st.st_dev;
+    key.ino = st.st_ino;
+    assert_int_equal(rp_images_get(&images, &key, &id, &err), RP_OK);
+    assert_build_id_of(images.at.at[id], gone);
+    assert_false(images.at.at[id]->deleted);
+    assert_int_equal(unlink(before), 0);
+    key.ino = st.st_ino + 1000000;
+    assert_int_equal(rp_images_get(&images, &key, &id, &err), RP_OK);
+    assert_true(images.at.at[id]->fd < 0);
+    assert_null(images.at.at[id]->memory);
+    assert_int_equal(images.at.at[id]->build_id_bytes, 0);
+    assert_non_null(images.at.at[id]->problem);
+    rp_space_release(&space);
+    rp_images_release(&images);
+    dlclose(library);
+}
+
 static uint64_t count_dynsym(Elf *elf, const char *wanted, bool *found)
 {
     Elf_Scn *section = NULL;
@@ -465,6 +522,7 @@ static void test_header_seen_twice(void **state)
     close(fd);
     key.start = (uint64_t)(uintptr_t)base + 4096;
     key.end = key.start + 4096;
+    key.path = path;
     assert_true(rp_memory_elf_find(&found, &key));
     assert_int_equal(found.bias, (uint64_t)(uintptr_t)base);
     rp_memory_elf_release(&found);
@@ -617,6 +675,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_not_replaced, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_mount_namespace, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_other_numbers_for_the_same_file, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_another_library_at_the_same_address, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_deleted_library_from_memory, make_dir, remove_dir),
         cmocka_unit_test(test_vdso),
         cmocka_unit_test(test_offsets_go_through_segments),

@@ -167,8 +167,7 @@ async function startLines(option, which, tell) {
     await line.open();
     if (option.held) await line.warm();
     const go = async () => tell({ done: await line.run(() => Atomics.load(flag, 0) === 1) });
-    tell({ opened: 1, go });
-    return { stop, go };
+    return { stop, go, opened: true };
   }
   const threads = Array.from({ length: option.threads }, (_, i) => {
     const thread = new Worker(self, { workerData: { option, index: first + i, flag } });
@@ -219,6 +218,8 @@ async function processRun(option, which, report, orders) {
   const lines = await startLines(option, which, tell);
   orders.go = lines.go;
   orders.stop = lines.stop;
+  // Said only now: without a cluster the order to go comes back at once.
+  if (lines.opened) tell({ opened: 1, go: lines.go });
 }
 
 async function clusterMain() {

@@ -46,7 +46,8 @@ const stopped = protocol.stopOnSignals();
 const size = await warmUp((calls, done) => work(statement, calls, run, done), option.limit);
 run.rows = 0;
 protocol.ready({
-  workload: option.library, op: option.op, limit: option.limit, cols: option.columns, rows: option.rows, node: process.version,
+  workload: option.library, op: option.op, limit: option.limit, cols: option.columns, columns: foo.widths[option.columns],
+  rows: option.rows, node: process.version,
   sqlite: database.version, seed: option.seed,
 });
 

@@ -20,6 +20,7 @@ enum names { NAMES_PERCALL, NAMES_CACHED, NAMES_PERROW };
 enum cols { COLS_1, COLS_2, COLS_3, COLS_4, COLS_STAR, COLS_8KB, COLS_CONST };
 
 static const char *const op_choices[] = {"get", "all", NULL};
+static const unsigned widths[] = {1, 2, 3, 4, 4, 1, 1};
 static const char *const cols_choices[] = {"1", "2", "3", "4", "*", "8kb", "const", NULL};
 static const char *const names_choices[] = {"percall", "cached", "perrow", NULL};
 static const char *const mutex_choices[] = {"full", "none", NULL};
@@ -375,8 +376,8 @@ static void get_report(const struct rl_run *run, FILE *out)
 static void get_describe(const struct rl_run *run, FILE *out)
 {
     const struct get_state *state = run->state;
-    (void)fprintf(out, " op=%s limit=%" PRIu64 " cols=%s names=%s mutex=%s objects=%s blobs=%s rows=%" PRIu64
-                  " sqlite=%s", op_choices[state->op], state->limit, cols_choices[state->cols],
+    (void)fprintf(out, " op=%s limit=%" PRIu64 " cols=%s columns=%u names=%s mutex=%s objects=%s blobs=%s rows=%" PRIu64
+                  " sqlite=%s", op_choices[state->op], state->limit, cols_choices[state->cols], widths[state->cols],
                   names_choices[state->names], mutex_choices[state->mutex], objects_choices[state->objects],
                   blobs_choices[state->blobs], state->table_rows, sqlite3_libversion());
 }

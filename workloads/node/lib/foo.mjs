@@ -13,6 +13,9 @@ export const lists = {
   const: '1',
 };
 
+// Columns of each, for what is paid per value.
+export const widths = { 1: 1, 2: 2, 3: 3, 4: 4, '*': 4, '8kb': 1, const: 1 };
+
 function* rows(seed, count) {
   const random = generator(seed);
   const blob = Buffer.from('example blob data');

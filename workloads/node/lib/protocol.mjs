@@ -27,7 +27,8 @@ export function parse(table) {
   try {
     ({ values } = parseArgs({ options }));
   } catch (error) {
-    refuse(error.message);
+    // Node's own sentence, of which the lines after the first are advice.
+    refuse(String(error.message).split('\n')[0]);
   }
   for (const [name, row] of Object.entries(table)) {
     const text = values[name];

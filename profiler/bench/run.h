@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* One sample: a fresh process, run to its end. */
+#ifndef RP_BENCH_RUN_H
+#define RP_BENCH_RUN_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/bench.h"
+#include "base/buf.h"
+
+/* What a RATE line says (workloads/README.md, Protocol); zero where it says nothing. */
+struct rp_rate_line {
+    double calls, rows, secs, cpu_secs, thread_cpu_secs;
+    uint64_t nvcsw, nivcsw;
+    bool has_switches;
+};
+/* False: not one, or one without calls or without any time. Words it does not know are passed over. */
+bool rp_rate_line_parse(const char *line, size_t length, struct rp_rate_line *rate);
+
+struct rp_run_spec {
+    const char *file;  /* what is executed, a path */
+    char *const *argv; /* ends with NULL */
+    double calls;      /* how many calls it makes, when it prints no RATE line; 0: it must */
+    double timeout_secs;
+    const volatile sig_atomic_t *stop;
+};
+
+/* Runs it and fills rates, times and switches of `run`, and `contended`. The last RATE line of its stdout counts; without one the figures are those of the
+ * whole process. Its stdin is empty; the end of what it says on stderr is in the sentence when it fails. RP_FAILED: it could not be started, ended badly,
+ * said nothing usable, or took longer than the timeout. RP_INTR: *stop. It never outlives this call. */
+enum rp_status rp_run_once(const struct rp_run_spec *spec, struct rp_bench_run *run, struct rp_err *err);
+
+#endif
