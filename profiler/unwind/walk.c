@@ -293,9 +293,15 @@ void rp_unwinder_use(struct rp_unwinder *unwinder, enum rp_unwind_engine engine)
 enum rp_status rp_unwind_by(struct rp_unwinder *unwinder, struct rp_space *space, const struct rp_snapshot *snapshot, struct rp_walk *walk,
                             struct rp_err *err)
 {
-    if (!snapshot->sp_only && unwinder->engine == RP_UNWIND_LIBDW)
-        return rp_unwind_libdw(unwinder, space, snapshot, walk, err);
-    if (!snapshot->sp_only && unwinder->engine == RP_UNWIND_LIBUNWIND)
-        return rp_unwind_libunwind(unwinder, space, snapshot, walk, err);
-    return rp_unwind(unwinder, space, snapshot, walk, err);
+    enum rp_status status;
+
+    if (snapshot->sp_only || (unwinder->engine != RP_UNWIND_LIBDW && unwinder->engine != RP_UNWIND_LIBUNWIND))
+        return rp_unwind(unwinder, space, snapshot, walk, err);
+    if (unwinder->engine == RP_UNWIND_LIBDW)
+        status = rp_unwind_libdw(unwinder, space, snapshot, walk, err);
+    else
+        status = rp_unwind_libunwind(unwinder, space, snapshot, walk, err);
+    unwinder->stats.walks++;
+    unwinder->stats.frames += walk->n;
+    return status;
 }
