@@ -60,7 +60,7 @@ struct rp_category_table {
 };
 
 /* Those from RP_BY_WAIT on are tables of analyze/view_waits.h, not of rp_view_groups. */
-enum rp_by { RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD, RP_BY_WAIT, RP_BY_IDLE, RP_BY_LOCK };
+enum rp_by { RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD, RP_BY_PROCESS, RP_BY_WAIT, RP_BY_IDLE, RP_BY_LOCK };
 
 /* A row of `--by function|module|thread`. */
 struct rp_group_row {

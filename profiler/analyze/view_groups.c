@@ -32,6 +32,8 @@ static void sums_release(struct sums *s)
 
 static size_t count_keys(const struct rp_profile *p, enum rp_by by)
 {
+    if (by == RP_BY_PROCESS)
+        return p->processes.n;
     return by == RP_BY_THREAD ? p->threads.n : by == RP_BY_MODULE ? p->strings.strings.n : p->functions.n;
 }
 
@@ -70,7 +72,7 @@ static enum rp_status add_stacks(struct sums *s, const struct rp_view *view, enu
     struct rp_frames frames = {0};
     enum rp_status status = RP_OK;
 
-    for (uint32_t i = 0; i < view->stacks.n && status == RP_OK && by != RP_BY_THREAD; i++) {
+    for (uint32_t i = 0; i < view->stacks.n && status == RP_OK && by != RP_BY_THREAD && by != RP_BY_PROCESS; i++) {
         const struct rp_view_stack *stack = &view->stacks.at[i];
 
         s->key_of_stack[i] = NO_KEY;
@@ -98,11 +100,13 @@ static void add_counts(struct sums *s, const struct rp_view *view, enum rp_by by
 
         if (view->stack_of[i] == RP_NO_STACK)
             continue;
-        key = by == RP_BY_THREAD ? c->thread : s->key_of_stack[view->stack_of[i]];
+        key = by == RP_BY_THREAD    ? c->thread
+              : by == RP_BY_PROCESS ? view->profile->threads.at[c->thread].process
+                                    : s->key_of_stack[view->stack_of[i]];
         if (key == NO_KEY)
             continue;
         s->self[key] += c->n;
-        if (by == RP_BY_THREAD)
+        if (by == RP_BY_THREAD || by == RP_BY_PROCESS)
             s->total[key] += c->n;
         s->next[i] = s->head[key];
         s->head[key] = (uint32_t)i;

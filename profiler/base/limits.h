@@ -11,6 +11,12 @@
 #define RP_STACK_COPY_MAX 65528u
 #define RP_WALK_FRAMES_MAX 8192u
 
+/* What the ptrace sampler copied and the reader has not taken yet: seconds of two busy threads with 16 KiB each. */
+#define RP_PTRACE_QUEUE_BYTES ((size_t)32 << 20)
+
+/* Processes followed in one run: a build that forks for every file passes by. */
+#define RP_PROCESSES_MAX 4096u
+
 /* Unwind rules kept (one per distinct address met, 64 bytes each): a Node run meets 2 000, JIT churn more. When used up, all are forgotten and
  * looked up anew. */
 #define RP_UNWIND_RULES_MAX ((size_t)1 << 18)

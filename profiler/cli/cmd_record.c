@@ -58,8 +58,11 @@ static enum rp_status open_session(struct recording *r, struct rp_err *err)
                     .npids = r->args->launch ? 1 : s->pids.n,
                     .hz = s->hz,
                     .waits = !s->no_waiting,
+                    .children = s->children,
                     .kernel = true, /* --no-kernel is a way to look at it: counts stay */
                     .enable_on_exec = r->args->launch && !s->ready},
+        .sampler_wish = s->sampler,
+        .engine = s->unwinder,
         .symbolizer = {.no_inlines = s->no_inlines, .debuginfod = s->debuginfod},
         .save_snapshots = s->save_snapshots,
         .force = s->force,

@@ -11,11 +11,11 @@
 
 /* A week: longer is a mistyped number. 100 kHz: the kernel allows no more by default (perf_event_max_sample_rate). */
 static const double seconds_max = 7 * 86400.0, seconds_min = 0.01;
-enum { HZ_MAX = 100000, WIDTH_MIN = 40, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFAULT_HZ = 997, DEFAULT_MIN_SAMPLES = 5 };
+enum { HZ_MAX = 100000, WIDTH_MIN = 40, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFAULT_MIN_SAMPLES = 5 };
 
 void rp_settings_init(struct rp_settings *s)
 {
-    *s = (struct rp_settings){.seconds = 10, .hz = DEFAULT_HZ, .min_samples = DEFAULT_MIN_SAMPLES, .format = &rp_emit_text};
+    *s = (struct rp_settings){.seconds = 10, .min_samples = DEFAULT_MIN_SAMPLES, .format = &rp_emit_text};
     rp_bench_settings_init(&s->bench);
 }
 
@@ -81,7 +81,7 @@ static enum rp_status set_freq(struct rp_settings *s, const char *value, struct 
 
     if (!rp_parse_u64(value, 1, HZ_MAX, &hz))
         return rp_fail(err, RP_USAGE, "--freq takes samples per second, a whole number from 1 to %d, not '%s'; %d is the default", HZ_MAX, value,
-                       DEFAULT_HZ);
+                       RP_HZ_PERF);
     s->hz = (uint32_t)hz;
     return RP_OK;
 }
@@ -105,7 +105,7 @@ static enum rp_status set_by(struct rp_settings *s, const char *value, struct rp
 {
     static const char *const names[] = {
         [RP_BY_CATEGORY] = "category", [RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread",
-        [RP_BY_WAIT] = "wait",         [RP_BY_IDLE] = "idle",         [RP_BY_LOCK] = "lock"};
+        [RP_BY_PROCESS] = "process",   [RP_BY_WAIT] = "wait",         [RP_BY_IDLE] = "idle",     [RP_BY_LOCK] = "lock"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!strcmp(value, names[i])) {
@@ -113,7 +113,7 @@ static enum rp_status set_by(struct rp_settings *s, const char *value, struct rp
             return RP_OK;
         }
     }
-    return rp_fail(err, RP_USAGE, "--by takes category, function, module, thread, wait, idle or lock, not '%s'", value);
+    return rp_fail(err, RP_USAGE, "--by takes category, function, module, thread, process, wait, idle or lock, not '%s'", value);
 }
 
 static enum rp_status set_clock(struct rp_settings *s, const char *value, struct rp_err *err)
@@ -127,6 +127,33 @@ static enum rp_status set_clock(struct rp_settings *s, const char *value, struct
         }
     }
     return rp_fail(err, RP_USAGE, "--clock takes cpu or wall, not '%s'", value);
+}
+
+static enum rp_status set_sampler(struct rp_settings *s, const char *value, struct rp_err *err)
+{
+    static const char *const names[] = {[RP_SAMPLER_AUTO] = "auto", [RP_SAMPLER_PERF] = "perf", [RP_SAMPLER_PTRACE] = "ptrace"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(value, names[i])) {
+            s->sampler = (enum rp_sampler_wish)i;
+            return RP_OK;
+        }
+    }
+    return rp_fail(err, RP_USAGE, "--sampler takes auto, perf or ptrace, not '%s'", value);
+}
+
+static enum rp_status set_unwinder(struct rp_settings *s, const char *value, struct rp_err *err)
+{
+    static const char *const names[] = {
+        [RP_UNWIND_AUTO] = "auto", [RP_UNWIND_CFI] = "cfi", [RP_UNWIND_LIBDW] = "libdw", [RP_UNWIND_LIBUNWIND] = "libunwind"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(value, names[i])) {
+            s->unwinder = (enum rp_unwind_engine)i;
+            return RP_OK;
+        }
+    }
+    return rp_fail(err, RP_USAGE, "--unwinder takes auto, cfi, libdw or libunwind, not '%s'", value);
 }
 
 static enum rp_status set_format(struct rp_settings *s, const char *value, struct rp_err *err)
@@ -192,6 +219,7 @@ WORD(category, "--category", "the name or id of a category")
 WORD(function, "--function", "the name of a function")
 WORD(profile, "--profile", "the path of a profile")
 SWITCH(ready, ready, true)
+SWITCH(children, children, true)
 SWITCH(end_child, end_child, true)
 SWITCH(no_inlines, no_inlines, true)
 SWITCH(debuginfod, debuginfod, true)
@@ -235,7 +263,10 @@ static const struct rp_option record_options[] = {
     {"pid", 'p', "PID", "watch this process; may be given several times, or as 12,34", set_pid},
     {"seconds", 'd', "S", "for how long, fractions too (default 10)", set_seconds},
     {"duration", 0, "S", "the same as --seconds", set_seconds},
-    {"freq", 'F', "HZ", "samples per second and running thread (default 997)", set_freq},
+    {"freq", 'F', "HZ", "samples per second and running thread (default 997, with ptrace 250)", set_freq},
+    {"children", 0, NULL, "also watch the processes that it has forked and will fork, and theirs", set_children},
+    {"sampler", 0, "WHICH", "auto (default): perf, and ptrace where perf_event is refused; perf; ptrace", set_sampler},
+    {"unwinder", 0, "WHICH", "auto (default) and cfi: rowprof's own, fastest; libdw and libunwind for a second opinion", set_unwinder},
     {"no-inlines", 0, NULL, "names from symbol tables only: no inlined functions, no lines", set_no_inlines},
     {"debuginfod", 0, NULL, "ask the debuginfod servers of $DEBUGINFOD_URLS for missing names", set_debuginfod},
     {"save-snapshots", 0, "DIR", "also save what each stack was read from, to replay it", set_save_snapshots},
@@ -256,7 +287,7 @@ static const struct rp_option keep_options[] = {
 };
 
 static const struct rp_option show_options[] = {
-    {"by", 0, "WHAT", "one row per category (default), function, module, thread, wait, idle or lock", set_by},
+    {"by", 0, "WHAT", "one row per category (default), function, module, thread, process, wait, idle or lock", set_by},
     {"category", 0, "NAME", "show the whole call tree of this category; its name, id, or a part of one", set_category},
     {"function", 0, "NAME", "show one function with all below it: self and total share, callers, callees", set_function},
     {"clock", 0, "CLOCK", "shares of cpu time (default), or of wall time: running, preempted and waiting", set_clock},

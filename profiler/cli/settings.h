@@ -10,7 +10,9 @@
 #include "analyze/view.h"
 #include "base/vec.h"
 #include "cli/compare_settings.h"
+#include "fold/choose.h"
 #include "report/report.h"
+#include "unwind/unwind.h"
 
 struct rp_emit_ops;
 struct rp_bench_format;
@@ -34,8 +36,10 @@ struct rp_settings {
     /* what to watch and how */
     RP_VEC(uint32_t) pids;
     double seconds;
-    uint32_t hz;
-    bool ready, end_child;
+    uint32_t hz; /* 0: the sampler's default */
+    enum rp_sampler_wish sampler;
+    enum rp_unwind_engine unwinder;
+    bool ready, end_child, children;
     bool no_inlines, debuginfod;
     const char *save_snapshots, *from_snapshots;
     /* what to keep */

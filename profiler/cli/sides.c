@@ -86,7 +86,9 @@ enum rp_status rp_loads_add(struct rp_loads *loads, const char *word, const stru
 enum rp_status rp_loads_record(struct rp_loads *loads, const struct rp_settings *s, const struct cat_rules *rules, struct rp_err *err)
 {
     struct rp_session_options options = {
-        .sampler = {.pids = s->pids.at, .npids = s->pids.n, .hz = s->hz, .kernel = true},
+        .sampler = {.pids = s->pids.at, .npids = s->pids.n, .hz = s->hz, .kernel = true, .children = s->children},
+        .sampler_wish = s->sampler,
+        .engine = s->unwinder,
         .symbolizer = {.no_inlines = s->no_inlines, .debuginfod = s->debuginfod},
     };
     struct rp_session *session = NULL;

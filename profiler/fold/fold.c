@@ -11,6 +11,9 @@
  * read it for every sample. */
 #define MAPS_REREAD_NS UINT64_C(100000000)
 
+/* How old the mapping table may be when nobody tells of new mappings. */
+#define MAPS_AGE_NS UINT64_C(1000000000)
+
 /* perf puts markers among kernel addresses (PERF_CONTEXT_KERNEL and its like): the last page of the address space. */
 #define CONTEXT_MARKERS UINT64_C(0xfffffffffffff000)
 
@@ -267,17 +270,29 @@ enum rp_status rp_fold_refresh(struct rp_fold *fold, struct rp_err *err)
     return status;
 }
 
+/* Where no event tells of mappings, what is mapped over something else would keep the other's names. */
+static enum rp_status read_if_old(struct rp_fold *fold, struct rp_fold_process *process, uint64_t now_ns, struct rp_err *err)
+{
+    if (!fold->unrecorded || !process->live || now_ns - process->maps_read_ns < MAPS_AGE_NS)
+        return RP_OK;
+    process->maps_read_ns = now_ns;
+    return read_maps(fold, process, err);
+}
+
 static enum rp_status walk_stack(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_snapshot *snapshot, uint64_t now_ns,
                                  struct rp_err *err)
 {
-    enum rp_status status = rp_unwind(fold->unwinder, &process->space, snapshot, &fold->walk, err);
+    enum rp_status status = read_if_old(fold, process, now_ns, err);
+
+    if (!status)
+        status = rp_unwind_by(fold->unwinder, &process->space, snapshot, &fold->walk, err);
 
     if (status || fold->walk.end != RP_WALK_NO_MAPPING || !process->live || now_ns - process->maps_read_ns < MAPS_REREAD_NS)
         return status;
     /* A mapping that no record told of (made executable later): look once, walk once more. */
     process->maps_read_ns = now_ns;
     status = read_maps(fold, process, err);
-    return status ? status : rp_unwind(fold->unwinder, &process->space, snapshot, &fold->walk, err);
+    return status ? status : rp_unwind_by(fold->unwinder, &process->space, snapshot, &fold->walk, err);
 }
 
 static enum rp_status push(struct rp_fold *fold, uint32_t *node, uint32_t image, uint64_t addr, uint32_t flags, uint32_t epoch, struct rp_err *err)
@@ -369,12 +384,51 @@ static enum rp_status on_sample(struct rp_fold *fold, struct rp_fold_process *pr
     return status;
 }
 
+/* A forked process is its parent's copy until it says otherwise. Where nothing would tell of its execve it is read as it is now. */
+static enum rp_status add_child(struct rp_fold *fold, const struct rp_event *event, struct rp_fold_process **process, struct rp_err *err)
+{
+    struct rp_fold_process *parent = find_process(fold, event->u.fork.parent_pid), *child;
+    struct rp_process_info info;
+    struct rp_err ignored;
+    const struct rp_profile_process *row;
+    size_t before;
+    bool there;
+    enum rp_status status;
+
+    if (!parent)
+        return RP_OK;
+    before = process_position(fold, parent);
+    row = &fold->profile->processes.at[parent->profile_process];
+    there = parent->live && rp_process_read(event->pid, &info, &ignored) == RP_OK;
+    if (there && fold->unrecorded)
+        status = add_process(fold, event->pid, info.ns_pid, 0, info.comm, info.command, err);
+    else
+        status = add_process(fold, event->pid, there ? info.ns_pid : event->pid, 0, rp_profile_text(fold->profile, row->comm),
+                             rp_profile_text(fold->profile, row->command), err);
+    if (status)
+        return status;
+    parent = &fold->processes.at[before];
+    child = &fold->processes.at[fold->processes.n - 1];
+    child->live = parent->live;
+    child->has_jit = parent->has_jit;
+    *process = child;
+    if (fold->unrecorded || !parent->space.maps.n)
+        return RP_OK;
+    if (!rp_vec_reserve(&child->space.maps, parent->space.maps.n))
+        return rp_fail_nomem(err);
+    memcpy(child->space.maps.at, parent->space.maps.at, parent->space.maps.n * sizeof *parent->space.maps.at);
+    child->space.maps.n = parent->space.maps.n;
+    return RP_OK;
+}
+
 /* Replay has no process to ask: whoever appears is watched, from its first event on. */
 static enum rp_status process_of(struct rp_fold *fold, const struct rp_event *event, struct rp_fold_process **process, struct rp_err *err)
 {
     enum rp_status status = RP_OK;
 
     *process = find_process(fold, event->pid);
+    if (!*process && fold->children && event->kind == RP_EVENT_FORK)
+        return add_child(fold, event, process, err);
     if (*process || !fold->replay)
         return RP_OK;
     if (!fold->start_ns)

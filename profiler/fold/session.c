@@ -55,7 +55,7 @@ static enum rp_status open_sampler(struct rp_session *s, struct rp_err *err)
         return rp_fail(err, RP_USAGE, "no process to watch; give one with --pid PID");
     for (size_t i = 0; !status && i < s->options.sampler.npids; i++)
         status = rp_process_read(s->options.sampler.pids[i], &info, err);
-    return status ? status : rp_sampler_perf_new(&s->options.sampler, &s->sampler, err);
+    return status ? status : rp_choose_new(s->options.sampler_wish, &s->options.sampler, &s->sampler, err);
 }
 
 enum rp_status rp_session_new(const struct rp_session_options *options, struct rp_session **out, struct rp_err *err)
@@ -71,6 +71,8 @@ enum rp_status rp_session_new(const struct rp_session_options *options, struct r
         status = open_sampler(s, err);
     if (!status)
         status = rp_unwinder_new(&s->images, &s->unwinder, err);
+    if (!status)
+        rp_unwinder_use(s->unwinder, options->engine);
     if (!status)
         status = rp_symbolizer_new(&s->images, s->unwinder, &options->symbolizer, &s->symbolizer, err);
     if (!status)
@@ -97,15 +99,49 @@ static void note_sampler(struct rp_session *s)
 
     s->sampler->ops->stats(s->sampler, &stats);
     s->fold.waits = stats.waits != 0;
+    s->fold.children = s->options.sampler.children;
+    s->fold.unrecorded = stats.source == RP_SOURCE_PTRACE;
     s->looks = stats.waits == 1 && !s->options.from_snapshots;
-    if (s->options.sampler.kernel && !stats.kernel_visible && !s->options.from_snapshots && stats.hz)
+    /* ptrace stops a thread on its way out of the kernel: that time has its samples. */
+    if (s->options.sampler.kernel && !stats.kernel_visible && stats.source != RP_SOURCE_PTRACE && !s->options.from_snapshots && stats.hz)
         s->fold.hidden_period_ns = 1000000000u / stats.hz;
+}
+
+static bool is_added(const struct rp_session *s, uint32_t pid)
+{
+    for (size_t i = 0; i < s->fold.processes.n; i++) {
+        if (s->fold.processes.at[i].pid == pid)
+            return true;
+    }
+    return false;
+}
+
+/* Children that are there already. Those born from now on come as events, perhaps of a child that is here, too. */
+static enum rp_status add_descendants(struct rp_session *s, struct rp_err *err)
+{
+    struct rp_pids pids = {0};
+    enum rp_status status = RP_OK;
+
+    for (size_t i = 0; !status && i < s->options.sampler.npids; i++)
+        status = rp_children_read(s->options.sampler.pids[i], &pids, err);
+    for (size_t i = 0; !status && i < pids.at.n; i++) {
+        struct rp_process_info info;
+        struct rp_err gone;
+
+        if (!is_added(s, pids.at.at[i]) && !rp_process_read(pids.at.at[i], &info, &gone))
+            status = rp_fold_add_process(&s->fold, &info, s->start_ns, err);
+        if (status == RP_NOPROC) /* ended meanwhile */
+            status = RP_OK;
+    }
+    rp_vec_release(&pids.at);
+    return status;
 }
 
 enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
 {
     struct timespec now;
-    enum rp_status status = s->sampler->ops->start(s->sampler, err);
+    enum rp_status status = s->options.from_snapshots ? s->sampler->ops->start(s->sampler, err)
+                                                      : rp_choose_start(s->options.sampler_wish, &s->options.sampler, &s->sampler, err);
 
     s->has_cpu_begin = !s->options.from_snapshots && rp_unseen_cpu_time(s->options.sampler.pids, s->options.sampler.npids, &s->cpu_begin_ns);
     clock_gettime(CLOCK_REALTIME, &now);
@@ -125,6 +161,8 @@ enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
         if (!status && s->writer)
             status = rp_snapshot_writer_space(s->writer, &s->fold.processes.at[s->fold.processes.n - 1].space, err);
     }
+    if (!status && s->options.sampler.children && !s->options.from_snapshots)
+        status = add_descendants(s, err);
     return status;
 }
 
@@ -196,7 +234,7 @@ enum rp_status rp_session_run(struct rp_session *s, uint64_t duration_ns, const 
 
 static enum rp_status describe_run(struct rp_session *s, struct rp_err *err)
 {
-    static const char *const sources[] = {"cpu-clock", "cycles", "replay"};
+    static const char *const sources[] = {"cpu-clock", "cycles", "replay", "ptrace"};
     struct rp_run *run = &s->profile.run;
     const struct rp_sampler_stats *sampler = &s->stats.sampler;
     struct utsname host;
@@ -204,7 +242,7 @@ static enum rp_status describe_run(struct rp_session *s, struct rp_err *err)
 
     run->started_unix_ns = s->started_unix_ns;
     run->seconds_ns = s->end_ns - s->start_ns;
-    run->hz = s->options.sampler.hz;
+    run->hz = sampler->hz;
     run->kernel_visible = sampler->kernel_visible;
     run->stack_bytes = sampler->stack_bytes;
     run->stack_grown = sampler->stack_grown;

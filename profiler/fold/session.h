@@ -17,12 +17,15 @@
 
 #include "base/status.h"
 #include "model/profile.h"
+#include "fold/choose.h"
 #include "sample/sampler.h"
 #include "symbolize/symbolize.h"
 #include "unwind/unwind.h"
 
 struct rp_session_options {
-    struct rp_sampler_options sampler;       /* pids, rate, kernel, enable_on_exec … */
+    enum rp_sampler_wish sampler_wish;
+    enum rp_unwind_engine engine;
+    struct rp_sampler_options sampler;       /* pids, rate (0: the default), kernel, enable_on_exec … */
     struct rp_symbolizer_options symbolizer; /* inlines, debuginfod */
     const char *save_snapshots; /* directory to make and fill, or NULL */
     bool force;                 /* … even when it holds a snapshot already */

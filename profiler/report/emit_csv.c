@@ -59,6 +59,9 @@ static void put_key(const struct rp_report *r, uint32_t key, struct rp_buf *out)
     } else if (r->options.by == RP_BY_THREAD) {
         rp_buf_printf(out, "%" PRIu32 ",%" PRIu32 ",", p->processes.at[p->threads.at[key].process].pid, p->threads.at[key].tid);
         put_field(out, rp_profile_text(p, p->threads.at[key].comm));
+    } else if (r->options.by == RP_BY_PROCESS) {
+        rp_buf_printf(out, "%" PRIu32 ",", p->processes.at[key].pid);
+        put_field(out, rp_profile_text(p, p->processes.at[key].command));
     } else {
         put_field(out, rp_profile_text(p, key));
     }
@@ -66,7 +69,8 @@ static void put_key(const struct rp_report *r, uint32_t key, struct rp_buf *out)
 
 static void groups(const struct rp_report *r, struct rp_buf *out)
 {
-    static const char *const heads[] = {[RP_BY_FUNCTION] = "symbol,module", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "pid,tid,thread"};
+    static const char *const heads[] = {[RP_BY_FUNCTION] = "symbol,module", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "pid,tid,thread",
+                                        [RP_BY_PROCESS] = "pid,process"};
 
     rp_buf_printf(out, "%s,self,share,low,high,total\r\n", heads[r->options.by]);
     for (size_t i = 0; i < r->groups.rows.n; i++) {
@@ -144,6 +148,7 @@ static void emit(const struct rp_report *r, struct rp_buf *out)
         break;
     case RP_BY_FUNCTION:
     case RP_BY_MODULE:
+    case RP_BY_PROCESS:
         groups(r, out);
         break;
     case RP_BY_THREAD:

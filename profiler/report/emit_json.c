@@ -154,6 +154,28 @@ static void functions(const struct rp_report *r, struct rp_json *w)
     rp_json_end(w);
 }
 
+static void process_rows(const struct rp_report *r, struct rp_json *w)
+{
+    const struct rp_profile *p = r->profile;
+
+    if (r->options.by != RP_BY_PROCESS)
+        return;
+    rp_json_key(w, "processes");
+    rp_json_begin(w, '[');
+    for (size_t i = 0; i < r->groups.rows.n; i++) {
+        const struct rp_group_row *row = &r->groups.rows.at[i];
+
+        rp_json_begin_inline(w, '{');
+        rp_json_key_u64(w, "pid", p->processes.at[row->key].pid);
+        rp_json_key_u64(w, "generation", p->processes.at[row->key].generation);
+        rp_json_key_string(w, "command", text(r, p->processes.at[row->key].command));
+        rp_json_key_u64(w, "self", row->self);
+        interval(w, row->share, row->low, row->high);
+        rp_json_end(w);
+    }
+    rp_json_end(w);
+}
+
 static void module_rows(const struct rp_report *r, struct rp_json *w)
 {
     if (r->options.by != RP_BY_MODULE)
@@ -353,6 +375,7 @@ static void emit(const struct rp_report *r, struct rp_buf *out)
     categories(r, &w);
     functions(r, &w);
     module_rows(r, &w);
+    process_rows(r, &w);
     thread_rows(r, &w);
     rp_json_waits(r, &w);
     rp_json_wall(r, &w);

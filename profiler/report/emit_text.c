@@ -320,6 +320,9 @@ static void put_group_name(const struct rp_report *r, uint32_t key, size_t room,
         rp_buf_printf(out, " (%" PRIu32 ")", thread->tid);
         if (p->processes.n > 1)
             rp_buf_printf(out, " of pid %" PRIu32, p->processes.at[thread->process].pid);
+    } else if (r->options.by == RP_BY_PROCESS) {
+        rp_text_fit(out, rp_profile_text(p, p->processes.at[key].command), room > 16 ? room - 16 : room);
+        rp_buf_printf(out, " (pid %" PRIu32 ")", p->processes.at[key].pid);
     } else {
         rp_text_fit(out, rp_profile_text(p, key), room);
     }
@@ -339,7 +342,7 @@ static void put_group_rest(const struct rp_report *r, size_t from, size_t column
     if (!rest)
         return;
     rp_figure_right_count(out, rest, columns);
-    rp_buf_fill(out, ' ', r->options.by == RP_BY_THREAD ? 19 : 28);
+    rp_buf_fill(out, ' ', r->options.by == RP_BY_THREAD || r->options.by == RP_BY_PROCESS ? 19 : 28);
     rp_style_on(out, r->options.color, RP_STYLE_DIM);
     rp_buf_printf(out, "in %zu more with fewer than %" PRIu64 " samples (--min-samples)", n, r->options.min_samples);
     rp_style_off(out, r->options.color);
@@ -348,9 +351,10 @@ static void put_group_rest(const struct rp_report *r, size_t from, size_t column
 
 static void put_groups(const struct rp_report *r, struct rp_buf *out)
 {
-    static const char *const heads[] = {[RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread"};
+    static const char *const heads[] = {[RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread",
+                                        [RP_BY_PROCESS] = "process"};
     const struct rp_group_table *t = &r->groups;
-    bool total = r->options.by != RP_BY_THREAD;
+    bool total = r->options.by < RP_BY_THREAD;
     size_t columns = count_columns(t->samples), names = columns + 19 + (total ? 9 : 0), i;
 
     put_table_head(r, out, columns, total, heads[r->options.by]);

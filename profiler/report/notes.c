@@ -106,7 +106,8 @@ static bool saw_kernel(const struct rp_profile *p)
         if (p->locations.at[i].flags & RP_LOCATION_KERNEL)
             return true;
     }
-    return p->run.kernel_visible || !strcmp(rp_profile_text(p, p->run.source), "replay");
+    return p->run.kernel_visible || !strcmp(rp_profile_text(p, p->run.source), "replay") ||
+           !strcmp(rp_profile_text(p, p->run.source), "ptrace"); /* kernel time is in the caller's samples, as the sampler's note says */
 }
 
 /* Without kernel samples the clock still knows the whole CPU time, so the hidden part has a size. */

@@ -56,7 +56,7 @@ struct rp_perf_sampler {
     RP_VEC(struct rp_perf_target) targets;
     RP_VEC(struct rp_perf_ring) rings;
     struct rp_perf_pending *pending; /* one per ring */
-    struct pollfd *polls;            /* rings, then targets */
+    RP_VEC(struct pollfd) polls;     /* rings, then targets */
     struct rp_perf_events events;
     struct rp_perf_owners owners;
     struct rp_perf_peeks peeks;
@@ -68,6 +68,9 @@ struct rp_perf_sampler {
     bool may_grow;
     bool running;
 };
+
+/* Adds a process to those whose records count, unless it is one already or there are too many. */
+enum rp_status rp_perf_target_add(struct rp_perf_sampler *s, uint32_t pid, struct rp_err *err);
 
 /* Opens rings and events for all targets, disabled. */
 enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err);

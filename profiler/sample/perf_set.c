@@ -52,11 +52,24 @@ static int busiest_first(const void *a, const void *b)
     return x != y ? (x > y ? -1 : 1) : by_tid(a, b);
 }
 
+static enum rp_status add_descendants(struct rp_perf_sampler *s, struct rp_err *err)
+{
+    struct rp_pids pids = {0};
+    enum rp_status status = RP_OK;
+
+    for (size_t t = 0, n = s->targets.n; t < n && !status; t++)
+        status = rp_children_read(s->targets.at[t].pid, &pids, err);
+    for (size_t i = 0; i < pids.at.n && !status; i++)
+        status = rp_perf_target_add(s, pids.at.at[i], err);
+    rp_vec_release(&pids.at);
+    return status;
+}
+
 /* All threads of all targets that are not in `known` (sorted by tid). A target that is gone has none. */
 static enum rp_status list_new(struct rp_perf_sampler *s, const struct candidates *known, struct candidates *found, struct rp_err *err)
 {
     struct rp_thread_infos threads = {0};
-    enum rp_status status = RP_OK;
+    enum rp_status status = s->options.children ? add_descendants(s, err) : RP_OK;
 
     for (size_t t = 0; t < s->targets.n && !status; t++) {
         uint32_t pid = s->targets.at[t].pid;
@@ -300,8 +313,7 @@ static enum rp_status open_rings(struct rp_perf_sampler *s, const struct rp_cpu_
         *slot = ring;
     }
     s->pending = rp_calloc(s->rings.n ? s->rings.n : 1, sizeof *s->pending);
-    s->polls = rp_calloc(s->rings.n + s->targets.n, sizeof *s->polls);
-    if (!s->pending || !s->polls)
+    if (!s->pending)
         return rp_fail_nomem(err);
     return s->rings.n ? map_rings(s, err) : rp_fail(err, RP_FAILED, "no CPU lets itself be sampled; look at /sys/devices/system/cpu/online");
 }

@@ -68,6 +68,24 @@ static bool is_target(const struct rp_perf_sampler *s, uint32_t pid)
     return false;
 }
 
+enum rp_status rp_perf_target_add(struct rp_perf_sampler *s, uint32_t pid, struct rp_err *err)
+{
+    struct rp_perf_target *t;
+
+    if (is_target(s, pid))
+        return RP_OK;
+    if (s->targets.n >= RP_PROCESSES_MAX) {
+        s->stats.vanished++;
+        return RP_OK;
+    }
+    t = rp_vec_add(&s->targets);
+    if (!t)
+        return rp_fail_nomem(err);
+    *t = (struct rp_perf_target){.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
+    t->ended = t->pidfd < 0 && errno == ESRCH;
+    return RP_OK;
+}
+
 /* Parses up to the next record that is an event; what only counts is counted on the way. */
 static void load(struct rp_perf_sampler *s, uint32_t r)
 {
@@ -149,6 +167,9 @@ static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_si
 
     bool peek = record->event.kind == RP_EVENT_SAMPLE && rp_perf_peeks_own(&s->peeks, record->id);
 
+    if (s->options.children && record->event.kind == RP_EVENT_FORK && is_target(s, record->event.u.fork.parent_pid) &&
+        rp_perf_target_add(s, record->event.pid, err))
+        return err->status;
     if (!is_target(s, record->event.pid))
         return RP_OK;
     switch (peek ? judge_peek(s, r, record) : judge(s, r, record)) {
@@ -223,6 +244,14 @@ static bool all_ended(struct rp_perf_sampler *s)
     return all;
 }
 
+static void end_target(struct rp_perf_target *t)
+{
+    t->ended = true;
+    if (t->pidfd >= 0)
+        close(t->pidfd); /* children come and go by the thousand */
+    t->pidfd = -1;
+}
+
 static enum rp_status perf_wait(struct rp_sampler *base, int timeout_ms, bool *ended, struct rp_err *err)
 {
     struct rp_perf_sampler *s = of(base);
@@ -232,15 +261,20 @@ static enum rp_status perf_wait(struct rp_sampler *base, int timeout_ms, bool *e
     *ended = all_ended(s);
     if (*ended)
         return RP_OK;
+    rp_vec_clear(&s->polls);
+    if (!rp_vec_reserve(&s->polls, s->rings.n + s->targets.n))
+        return rp_fail_nomem(err);
     for (size_t i = 0; i < s->rings.n; i++)
-        s->polls[n++] = (struct pollfd){s->rings.at[i].fd, POLLIN, 0};
+        s->polls.at[n++] = (struct pollfd){s->rings.at[i].fd, POLLIN, 0};
     for (size_t i = 0; i < s->targets.n; i++)
-        s->polls[n++] = (struct pollfd){s->targets.at[i].ended ? -1 : s->targets.at[i].pidfd, POLLIN, 0};
-    ready = poll(s->polls, n, timeout_ms);
+        s->polls.at[n++] = (struct pollfd){s->targets.at[i].ended ? -1 : s->targets.at[i].pidfd, POLLIN, 0};
+    ready = poll(s->polls.at, n, timeout_ms);
     if (ready < 0 && errno != EINTR)
         return rp_fail(err, RP_FAILED, "waiting for samples failed: %s; try again", strerror(errno));
-    for (size_t i = 0; ready > 0 && i < s->targets.n; i++)
-        s->targets.at[i].ended = s->targets.at[i].ended || (s->polls[s->rings.n + i].revents & (POLLIN | POLLHUP)) != 0;
+    for (size_t i = 0; ready > 0 && i < s->targets.n; i++) {
+        if (s->polls.at[s->rings.n + i].revents & (POLLIN | POLLHUP))
+            end_target(&s->targets.at[i]);
+    }
     *ended = all_ended(s);
     return RP_OK;
 }
@@ -316,7 +350,7 @@ static void perf_free(struct rp_sampler *base)
     rp_vec_release(&s->targets);
     rp_perf_owners_release(&s->owners);
     rp_free(s->pending);
-    rp_free(s->polls);
+    rp_vec_release(&s->polls);
     rp_free(s);
 }
 
@@ -332,17 +366,6 @@ static const struct rp_sampler_ops perf_ops = {
     .free = perf_free,
 };
 
-static enum rp_status add_target(struct rp_perf_sampler *s, uint32_t pid, struct rp_err *err)
-{
-    struct rp_perf_target *t = rp_vec_add(&s->targets);
-
-    if (!t)
-        return rp_fail_nomem(err);
-    *t = (struct rp_perf_target){.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
-    t->ended = t->pidfd < 0 && errno == ESRCH;
-    return RP_OK;
-}
-
 static void set_want(struct rp_perf_sampler *s)
 {
     uint32_t stack = s->options.stack_bytes ? s->options.stack_bytes : (uint32_t)STACK_BYTES;
@@ -355,7 +378,7 @@ static void set_want(struct rp_perf_sampler *s)
         .stack_bytes = (stack + 7) & ~7u,
         .kernel = s->options.kernel,
         .inherit = true,
-        .inherit_thread = true,
+        .inherit_thread = !s->options.children,
         .count_lost = true,
         .enable_on_exec = s->options.enable_on_exec,
         .switches = s->options.waits,
@@ -378,7 +401,7 @@ enum rp_status rp_sampler_perf_new(const struct rp_sampler_options *options, str
     s->options.pids = NULL;
     set_want(s);
     for (size_t i = 0; i < options->npids && !status; i++) {
-        status = add_target(s, options->pids[i], err);
+        status = rp_perf_target_add(s, options->pids[i], err);
         any = any || (!status && !s->targets.at[i].ended);
     }
     if (!status && !any)

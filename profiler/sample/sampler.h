@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The seam between whatever observes a process and everything after it: a backend hands over events, oldest first.
  *
- * Backends: perf_event (sample_perf.c), replay of saved snapshots (sample_replay.c); ptrace and procfs come beside them. A backend
+ * Backends: perf_event (sample_perf.c), replay of saved snapshots (sample_replay.c), ptrace (sample_ptrace.c). A backend
  * does no symbol lookup and no unwinding: it copies and lets go. */
 #ifndef RP_SAMPLE_SAMPLER_H
 #define RP_SAMPLE_SAMPLER_H
@@ -63,7 +63,7 @@ struct rp_image_key rp_event_image_key(const struct rp_event *event);
 /* Takes one event; a failure ends the drain and is passed on. */
 typedef enum rp_status rp_event_sink(void *context, const struct rp_event *event, struct rp_err *err);
 
-enum rp_clock_source { RP_SOURCE_CPU_CLOCK, RP_SOURCE_CYCLES, RP_SOURCE_REPLAY };
+enum rp_clock_source { RP_SOURCE_CPU_CLOCK, RP_SOURCE_CYCLES, RP_SOURCE_REPLAY, RP_SOURCE_PTRACE };
 
 struct rp_sampler_options {
     const uint32_t *pids; /* processes to watch */
@@ -128,6 +128,9 @@ struct rp_sampler {
 
 /* perf_event. RP_PERM with the failed call, errno, the setting, its value and the remedy; RP_NOPROC when all pids are gone. */
 enum rp_status rp_sampler_perf_new(const struct rp_sampler_options *options, struct rp_sampler **out, struct rp_err *err);
+
+/* ptrace, for where perf_event is refused: user space only. `why` begins the note (why it is this one), or NULL. Refusals come from its start. */
+enum rp_status rp_sampler_ptrace_new(const struct rp_sampler_options *options, const char *why, struct rp_sampler **out, struct rp_err *err);
 
 /* Snapshots saved by `record --save-snapshots DIR`. */
 enum rp_status rp_sampler_replay_new(const char *dir, struct rp_sampler **out, struct rp_err *err);

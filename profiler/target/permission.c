@@ -42,16 +42,16 @@ static uint64_t hex_line(const struct rp_buf *text, const char *key)
     return value;
 }
 
-static int read_paranoid(void)
+static int read_setting(const char *path, int absent)
 {
     struct rp_buf text = {0};
     struct rp_err err;
-    int value = RP_PARANOID_UNKNOWN;
+    int value = absent;
     struct rp_cursor c;
     uint64_t number;
     bool negative;
 
-    if (rp_read_file("/proc/sys/kernel/perf_event_paranoid", SMALL_FILE, &text, &err) == RP_OK) {
+    if (rp_read_file(path, SMALL_FILE, &text, &err) == RP_OK) {
         c = rp_cursor_of(rp_buf_text(&text), text.length);
         negative = rp_cursor_take(&c, "-");
         if (rp_cursor_u64(&c, &number) && number < 100)
@@ -102,9 +102,11 @@ void rp_permission_facts_read(uint32_t pid, struct rp_permission_facts *facts)
     struct stat st;
     char path[64];
     enum rp_status status;
-    uint64_t uid[3];
+    uint64_t uid[3], tracer;
 
-    *facts = (struct rp_permission_facts){.pid = pid, .paranoid = read_paranoid()};
+    *facts = (struct rp_permission_facts){.pid = pid,
+                                          .paranoid = read_setting("/proc/sys/kernel/perf_event_paranoid", RP_PARANOID_UNKNOWN),
+                                          .yama = read_setting("/proc/sys/kernel/yama/ptrace_scope", RP_YAMA_ABSENT)};
     read_ourselves(facts);
     snprintf(path, sizeof path, "/proc/%u/status", pid);
     status = rp_read_file(path, SMALL_FILE, &text, &err);
@@ -120,6 +122,8 @@ void rp_permission_facts_read(uint32_t pid, struct rp_permission_facts *facts)
             facts->target_uid = i == 0 ? (uint32_t)uid[0] : facts->target_uid;
         }
     }
+    if (find_line(&text, "TracerPid:", &line) && rp_cursor_u64(&line, &tracer) && tracer <= INT32_MAX)
+        facts->tracer = (uint32_t)tracer;
     snprintf(path, sizeof path, "/proc/%u", pid);
     facts->target_dumpable = stat(path, &st) == 0 && (st.st_uid == facts->target_uid || facts->target_uid == 0);
     rp_buf_release(&text);

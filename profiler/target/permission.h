@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-enum { RP_PARANOID_UNKNOWN = -100 };
+enum { RP_PARANOID_UNKNOWN = -100, RP_YAMA_ABSENT = -1 };
 
 struct rp_permission_facts {
     uint32_t pid;
@@ -21,6 +21,8 @@ struct rp_permission_facts {
     bool cap_bound;      /* CAP_PERFMON or CAP_SYS_ADMIN could be had (bounding set): else a container took them away */
     bool seccomp;        /* a seccomp filter is on us */
     bool lockdown;       /* kernel lockdown is in force */
+    int yama;            /* kernel.yama.ptrace_scope, RP_YAMA_ABSENT when there is no such file */
+    uint32_t tracer;     /* who traces the target already; 0 nobody */
 };
 
 void rp_permission_facts_read(uint32_t pid, struct rp_permission_facts *facts);
@@ -28,5 +30,11 @@ void rp_permission_facts_read(uint32_t pid, struct rp_permission_facts *facts);
 /* The sentence for a refused perf_event_open: call, errno, the setting with its value, the remedy. Gives RP_NOPROC when the
  * target is gone, RP_PERM on a matter of rights, RP_FAILED else. Never advises root to become root. */
 enum rp_status rp_permission_explain(const struct rp_permission_facts *facts, const char *call, int error, struct rp_err *err);
+
+/* The same for a refused ptrace or process_vm_readv. */
+enum rp_status rp_permission_explain_ptrace(const struct rp_permission_facts *facts, const char *call, int error, struct rp_err *err);
+
+/* Whether `pid` may be traced and its memory read, found out without touching it. The sentence when not. */
+enum rp_status rp_permission_check_ptrace(uint32_t pid, struct rp_err *err);
 
 #endif

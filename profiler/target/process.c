@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/parse.h"
 
 enum { PROC_TEXT_MAX = 1 << 20, KERNEL_THREAD_FLAG = 0x00200000 /* PF_KTHREAD, field 9 of stat */ };
@@ -223,6 +224,52 @@ uint32_t rp_process_cpus(uint32_t pid)
     cpu_set_t cpus;
 
     return sched_getaffinity((pid_t)pid, sizeof cpus, &cpus) == 0 ? (uint32_t)CPU_COUNT(&cpus) : 0;
+}
+
+/* Adds the children of one process that are not there yet. */
+static enum rp_status add_children(uint32_t pid, struct rp_pids *pids, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+    struct rp_buf text = {0};
+    struct dirent *entry;
+    char path[64];
+    DIR *dir;
+
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    dir = opendir(path);
+    while (dir && !status && (entry = readdir(dir))) {
+        struct rp_cursor c;
+        uint64_t tid, child;
+
+        if (!rp_parse_u64(entry->d_name, 1, INT32_MAX, &tid))
+            continue;
+        snprintf(path, sizeof path, "/proc/%u/task/%u/children", pid, (uint32_t)tid);
+        c = read_small(path, &text) ? rp_cursor_of(rp_buf_text(&text), text.length) : rp_cursor_str("");
+        while (!status && rp_cursor_u64(&c, &child)) {
+            uint32_t *slot = rp_vec_add(&pids->at);
+
+            rp_cursor_skip_blanks(&c);
+            if (slot)
+                *slot = (uint32_t)child;
+            else
+                status = rp_fail_nomem(err);
+        }
+    }
+    if (dir)
+        closedir(dir);
+    rp_buf_release(&text);
+    return status;
+}
+
+enum rp_status rp_children_read(uint32_t pid, struct rp_pids *pids, struct rp_err *err)
+{
+    size_t next = pids->at.n;
+    enum rp_status status = add_children(pid, pids, err);
+
+    /* A process has one parent, so nobody comes twice. */
+    for (; !status && next < pids->at.n && pids->at.n < RP_PROCESSES_MAX; next++)
+        status = add_children(pids->at.at[next], pids, err);
+    return status;
 }
 
 static bool read_thread(uint32_t pid, uint32_t tid, struct rp_buf *text, struct rp_thread_info *info)

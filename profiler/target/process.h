@@ -28,6 +28,12 @@ enum rp_status rp_process_read(uint32_t pid, struct rp_process_info *info, struc
 /* How many CPUs its affinity allows; 0 when that cannot be told. */
 uint32_t rp_process_cpus(uint32_t pid);
 
+/* The children of a process and theirs, by way of every thread; without the process itself. Those that come or go meanwhile are there or not. */
+struct rp_pids {
+    RP_VEC(uint32_t) at;
+};
+enum rp_status rp_children_read(uint32_t pid, struct rp_pids *pids, struct rp_err *err);
+
 struct rp_thread_info {
     uint32_t tid;
     char comm[64];

@@ -59,6 +59,7 @@ struct rp_cfi_image {
 };
 
 struct rp_fdes; /* fde.c: function bounds of one image */
+struct rp_libunwind; /* unwind_libunwind.c */
 struct rp_dwfl; /* unwind_libdw.c: the other engine's view of one address space */
 
 enum { RP_RULE_FRONT = 8192 };
@@ -72,6 +73,8 @@ struct rp_unwinder {
     RP_VEC(Dwarf_Frame *) slow;
     RP_VEC(struct rp_fdes *) fdes; /* by image id */
     struct rp_dwfl *dwfl;
+    struct rp_libunwind *libunwind;
+    enum rp_unwind_engine engine;
     struct rp_unwind_stats stats;
 };
 
@@ -93,6 +96,7 @@ Dwarf_CFI *rp_cfi_eh(struct rp_unwinder *unwinder, uint32_t image);
 
 void rp_cfi_release(struct rp_unwinder *unwinder);
 void rp_fdes_free(struct rp_fdes *fdes);
+void rp_libunwind_free(struct rp_libunwind *libunwind);
 void rp_dwfl_free(struct rp_dwfl *dwfl);
 
 #endif

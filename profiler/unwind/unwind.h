@@ -87,6 +87,17 @@ enum rp_status rp_unwind(struct rp_unwinder *unwinder, struct rp_space *space, c
 enum rp_status rp_unwind_libdw(struct rp_unwinder *unwinder, struct rp_space *space, const struct rp_snapshot *snapshot,
                                struct rp_walk *walk, struct rp_err *err);
 
+/* The same by libunwind, through accessors for the same snapshot: the second oracle. */
+enum rp_status rp_unwind_libunwind(struct rp_unwinder *unwinder, struct rp_space *space, const struct rp_snapshot *snapshot,
+                                   struct rp_walk *walk, struct rp_err *err);
+
+/* Which engine rp_unwind_by uses; AUTO is CFI. The others know no rows but those of tables, and nothing of waiting threads seen from outside
+ * (snapshot.sp_only), which are always walked by CFI. */
+enum rp_unwind_engine { RP_UNWIND_AUTO, RP_UNWIND_CFI, RP_UNWIND_LIBDW, RP_UNWIND_LIBUNWIND };
+void rp_unwinder_use(struct rp_unwinder *unwinder, enum rp_unwind_engine engine);
+enum rp_status rp_unwind_by(struct rp_unwinder *unwinder, struct rp_space *space, const struct rp_snapshot *snapshot, struct rp_walk *walk,
+                            struct rp_err *err);
+
 void rp_unwinder_stats(const struct rp_unwinder *unwinder, struct rp_unwind_stats *stats);
 
 /* Bounds of the FDE that covers ELF address `addr` of an image: the function range of stripped code. False when none does. */

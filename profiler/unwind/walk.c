@@ -55,6 +55,7 @@ void rp_unwinder_free(struct rp_unwinder *unwinder)
     if (!unwinder)
         return;
     rp_dwfl_free(unwinder->dwfl);
+    rp_libunwind_free(unwinder->libunwind);
     for (size_t i = 0; i < unwinder->fdes.n; i++)
         rp_fdes_free(unwinder->fdes.at[i]);
     rp_vec_release(&unwinder->fdes);
@@ -282,4 +283,25 @@ enum rp_status rp_unwind(struct rp_unwinder *unwinder, struct rp_space *space, c
     walk->end = end;
     unwinder->stats.frames += walk->n;
     return RP_OK;
+}
+
+void rp_unwinder_use(struct rp_unwinder *unwinder, enum rp_unwind_engine engine)
+{
+    unwinder->engine = engine;
+}
+
+enum rp_status rp_unwind_by(struct rp_unwinder *unwinder, struct rp_space *space, const struct rp_snapshot *snapshot, struct rp_walk *walk,
+                            struct rp_err *err)
+{
+    enum rp_status status;
+
+    if (snapshot->sp_only || (unwinder->engine != RP_UNWIND_LIBDW && unwinder->engine != RP_UNWIND_LIBUNWIND))
+        return rp_unwind(unwinder, space, snapshot, walk, err);
+    if (unwinder->engine == RP_UNWIND_LIBDW)
+        status = rp_unwind_libdw(unwinder, space, snapshot, walk, err);
+    else
+        status = rp_unwind_libunwind(unwinder, space, snapshot, walk, err);
+    unwinder->stats.walks++;
+    unwinder->stats.frames += walk->n;
+    return status;
 }

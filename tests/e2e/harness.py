@@ -217,8 +217,8 @@ class Run:
 
 def rowprof_start(*args, **options):
     """Starts rowprof; the caller ends it. Its output goes where `options` (of Popen) say, to pipes when they say nothing."""
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    return subprocess.Popen([ROWPROF, *map(str, args)], stdin=subprocess.DEVNULL, preexec_fn=die_with_parent, **options)
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "preexec_fn": die_with_parent, **options}
+    return subprocess.Popen([ROWPROF, *map(str, args)], stdin=subprocess.DEVNULL, **options)
 
 
 def rowprof_wait(process, timeout=120):

@@ -80,7 +80,7 @@ static void defaults_are_documented_ones(void **state)
     (void)state;
     good("-p 1", &args, copy, sizeof copy);
     assert_true(args.settings.seconds == 10);
-    assert_int_equal(args.settings.hz, 997);
+    assert_int_equal(args.settings.hz, 0); /* the sampler's default */
     assert_int_equal(args.settings.min_samples, 5);
     assert_ptr_equal(args.settings.format, &rp_emit_text);
     assert_null(args.launch);
@@ -165,7 +165,7 @@ static void sentences_name_the_remedy(void **state)
     bad("--freq 99999999999999999999", "1 to 100000");
     bad("-F 9.5", "whole number");
     bad("--min-samples 0", "from 1 on");
-    bad("--by row", "category, function, module, thread, wait, idle or lock");
+    bad("--by row", "category, function, module, thread, process, wait, idle or lock");
     bad("--format xml", "text, json or csv");
     bad("--color yes", "auto, always or never");
     bad("--width 3", "from 40 to");

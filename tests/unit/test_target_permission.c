@@ -68,6 +68,38 @@ static void test_words(void **state)
     }
 }
 
+static const struct permission_case ptrace_cases[] = {
+    {"another's process", {.pid = 77, .our_uid = 1000, .target_uid = 0, .target_dumpable = true, .yama = RP_YAMA_ABSENT, .cap_bound = true},
+     EPERM, RP_PERM, {"process_vm_readv", "EPERM", "uid 0", "uid 1000", "CAP_SYS_PTRACE"}, "sudo"},
+    {"Yama, as Ubuntu ships", {.pid = 77, .our_uid = 1000, .target_uid = 1000, .target_same = true, .target_dumpable = true, .yama = 1, .cap_bound = true},
+     EPERM, RP_PERM, {"ptrace_scope is 1", "sysctl kernel.yama.ptrace_scope=0", "rowprof -- COMMAND"}, "sudo"},
+    {"Yama closed for good", {.pid = 77, .our_uid = 0, .target_same = true, .target_dumpable = true, .yama = 3, .cap_sys_ptrace = true, .cap_bound = true},
+     EPERM, RP_PERM, {"ptrace_scope is 3", "next boot"}, "sudo"},
+    {"traced already", {.pid = 77, .target_same = true, .target_dumpable = true, .tracer = 42, .yama = RP_YAMA_ABSENT}, EPERM, RP_PERM, {"process 42 traces it"}, "CAP_"},
+    {"protected", {.pid = 77, .our_uid = 1000, .target_uid = 1000, .target_same = true, .yama = RP_YAMA_ABSENT, .cap_bound = true},
+     EPERM, RP_PERM, {"protected", "set-uid"}, "sudo"},
+    {"root in a container", {.pid = 77, .our_uid = 0, .target_uid = 1000, .target_dumpable = true, .yama = RP_YAMA_ABSENT}, EPERM, RP_PERM, {"--cap-add SYS_PTRACE"}, "as root"},
+    {"seccomp", {.pid = 77, .target_same = true, .target_dumpable = true, .cap_sys_ptrace = true, .cap_bound = true, .seccomp = true, .yama = RP_YAMA_ABSENT},
+     EPERM, RP_PERM, {"seccomp", "Seccomp: 2"}, "sudo"},
+    {"gone meanwhile", {.pid = 77, .target_gone = true}, EPERM, RP_NOPROC, {"77", "ended"}, "CAP_"},
+};
+
+static void test_words_of_ptrace(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof ptrace_cases / sizeof *ptrace_cases; i++) {
+        const struct permission_case *c = &ptrace_cases[i];
+        struct rp_err err = {0};
+
+        print_message("%s\n", c->about);
+        assert_int_equal(rp_permission_explain_ptrace(&c->facts, "process_vm_readv", c->error, &err), c->status);
+        for (size_t k = 0; k < 5 && c->words[k]; k++)
+            assert_non_null(strstr(err.text, c->words[k]));
+        if (c->never)
+            assert_null(strstr(err.text, c->never));
+    }
+}
+
 static void test_facts_of_this_process(void **state)
 {
     struct rp_permission_facts facts;
@@ -87,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_words_of_ptrace),
         cmocka_unit_test(test_facts_of_this_process),
     };
 
