@@ -23,65 +23,6 @@
 
 enum { POLL_MS = 100, PROBLEM_BYTES = 160 };
 
-/* One key of a RATE line. */
-struct key {
-    const char *name;
-    size_t at;
-};
-
-static const struct key keys[] = {
-    {"calls=", offsetof(struct rp_rate_line, calls)},       {"rows=", offsetof(struct rp_rate_line, rows)},
-    {"secs=", offsetof(struct rp_rate_line, secs)},         {"cpu_secs=", offsetof(struct rp_rate_line, cpu_secs)},
-    {"thread_cpu_secs=", offsetof(struct rp_rate_line, thread_cpu_secs)},
-};
-
-static bool word_value(const char *word, const char *name, double *value)
-{
-    size_t length = strlen(name);
-
-    return !strncmp(word, name, length) && rp_parse_double(word + length, 0, 1e15, value);
-}
-
-static void take_word(const char *word, struct rp_rate_line *rate)
-{
-    double value;
-
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (word_value(word, keys[i].name, &value))
-            memcpy((char *)rate + keys[i].at, &value, sizeof value);
-    }
-    if (word_value(word, "nvcsw=", &value)) {
-        rate->nvcsw = (uint64_t)value;
-        rate->has_switches = true;
-    }
-    if (word_value(word, "nivcsw=", &value))
-        rate->nivcsw = (uint64_t)value;
-}
-
-bool rp_rate_line_parse(const char *line, size_t length, struct rp_rate_line *rate)
-{
-    struct rp_cursor c = rp_cursor_of(line, length);
-    struct rp_buf word = {0};
-
-    *rate = (struct rp_rate_line){0};
-    if (!rp_cursor_take(&c, "RATE "))
-        return false;
-    while (!rp_cursor_done(&c)) {
-        const char *piece;
-        size_t bytes;
-
-        rp_cursor_until(&c, ' ', &piece, &bytes);
-        if (!rp_cursor_done(&c))
-            c.at++;
-        rp_buf_clear(&word);
-        rp_buf_append(&word, piece, bytes);
-        if (!word.failed)
-            take_word(rp_buf_text(&word), rate);
-    }
-    rp_buf_release(&word);
-    return rate->calls > 0 && (rate->secs > 0 || rate->cpu_secs > 0 || rate->thread_cpu_secs > 0);
-}
-
 /* A pipe and the end of what came through it. */
 struct stream {
     int fd, child; /* our end, the child's */

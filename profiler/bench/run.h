@@ -9,15 +9,7 @@
 
 #include "analyze/bench.h"
 #include "base/buf.h"
-
-/* What a RATE line says (workloads/README.md, Protocol); zero where it says nothing. */
-struct rp_rate_line {
-    double calls, rows, secs, cpu_secs, thread_cpu_secs;
-    uint64_t nvcsw, nivcsw;
-    bool has_switches;
-};
-/* False: not one, or one without calls or without any time. Words it does not know are passed over. */
-bool rp_rate_line_parse(const char *line, size_t length, struct rp_rate_line *rate);
+#include "base/rate_line.h"
 
 struct rp_run_spec {
     const char *file;  /* what is executed, a path */

@@ -3,11 +3,11 @@
  * run): its calls would be set against samples of another time. */
 #include "cli/said.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/parse.h"
+#include "base/rate_line.h"
 
 /* The next word of a line as name=value; false at its end. A word without `=` has an empty name. */
 static bool next_word(struct rp_cursor *c, struct rp_cursor *name, struct rp_cursor *value)
@@ -23,41 +23,16 @@ static bool next_word(struct rp_cursor *c, struct rp_cursor *name, struct rp_cur
     return length > 0;
 }
 
-static bool is(const struct rp_cursor *name, const char *word)
+bool rp_rate_parse(const char *line, struct rp_profile_rate *rate)
 {
-    size_t length = (size_t)(name->end - name->at);
+    struct rp_rate_line said;
 
-    return length == strlen(word) && memcmp(name->at, word, length) == 0;
-}
-
-static bool number(const struct rp_cursor *value, double max, double *to)
-{
-    char text[64];
-
-    if (value->end - value->at >= (ptrdiff_t)sizeof text)
+    if (!rp_rate_line_parse(line, strlen(line), &said) || !(said.secs > 0) || !(said.cpu_secs > 0) || said.secs > 1e6 || said.cpu_secs > 1e6)
         return false;
-    snprintf(text, sizeof text, "%.*s", (int)(value->end - value->at), value->at);
-    return rp_parse_double(text, 0, max, to);
-}
-
-bool rp_rate_parse(const char *line, struct rp_rate_line *rate)
-{
-    static const char *const names[] = {"calls", "secs", "cpu_secs", "rows"};
-    double values[4] = {-1, -1, -1, 0};
-    struct rp_cursor c = rp_cursor_str(line), name, value;
-
-    if (!rp_cursor_take(&c, "RATE "))
-        return false;
-    while (next_word(&c, &name, &value))
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            if (is(&name, names[i]) && !number(&value, i == 0 || i == 3 ? 1e15 : 1e6, &values[i]))
-                return false;
-    if (values[0] < 0 || !(values[1] > 0) || values[2] < 0)
-        return false;
-    *rate = (struct rp_rate_line){.wall_ns = (uint64_t)(values[1] * 1e9 + 0.5),
-                                  .calls = (uint64_t)(values[0] + 0.5),
-                                  .rows = (uint64_t)(values[3] + 0.5),
-                                  .cpu_ns = (uint64_t)(values[2] * 1e9 + 0.5)};
+    *rate = (struct rp_profile_rate){.wall_ns = (uint64_t)(said.secs * 1e9 + 0.5),
+                                     .calls = (uint64_t)(said.calls + 0.5),
+                                     .rows = (uint64_t)(said.rows + 0.5),
+                                     .cpu_ns = (uint64_t)(said.cpu_secs * 1e9 + 0.5)};
     return true;
 }
 
@@ -88,7 +63,7 @@ enum rp_status rp_said_keep(const struct rp_said *said, size_t n, uint64_t start
     enum rp_status status = n ? keep_facts(said[0].text, profile, err) : RP_OK;
 
     for (size_t i = 1; i < n && status == RP_OK && profile->rates.n < RP_RATES_MAX; i++) {
-        struct rp_rate_line rate, *added;
+        struct rp_profile_rate rate, *added;
 
         if (!rp_rate_parse(said[i].text, &rate) || said[i].at_ns > end_ns || said[i].at_ns < start_ns + rate.wall_ns)
             continue;

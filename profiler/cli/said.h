@@ -11,6 +11,6 @@
 enum rp_status rp_said_keep(const struct rp_said *said, size_t n, uint64_t start_ns, uint64_t end_ns, struct rp_profile *profile, struct rp_err *err);
 
 /* Reads calls, rows, secs and cpu_secs out of a RATE line; `end_ns` is not set. False when calls, secs or cpu_secs is missing or not a number. */
-bool rp_rate_parse(const char *line, struct rp_rate_line *rate);
+bool rp_rate_parse(const char *line, struct rp_profile_rate *rate);
 
 #endif

@@ -189,7 +189,7 @@ struct rp_fact {
 };
 
 /* What the target counted: a RATE line that covers a time inside the recording. */
-struct rp_rate_line {
+struct rp_profile_rate {
     uint64_t end_ns;  /* since the start of sampling */
     uint64_t wall_ns; /* it covers */
     uint64_t calls, rows;
@@ -212,7 +212,7 @@ struct rp_profile {
     RP_VEC(struct rp_lock) locks;
     RP_VEC(struct rp_holder) holders;
     RP_VEC(struct rp_fact) facts;
-    RP_VEC(struct rp_rate_line) rates; /* oldest first */
+    RP_VEC(struct rp_profile_rate) rates; /* oldest first */
     uint32_t nblocks;      /* used so far, at most RP_BLOCKS_MAX */
     uint64_t block_ns;     /* length of one block */
     struct rp_run run;

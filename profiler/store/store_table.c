@@ -163,7 +163,7 @@ static enum rp_status add_facts(struct rp_profile *p, const void *row, struct rp
 
 static enum rp_status add_rates(struct rp_profile *p, const void *row, struct rp_err *err)
 {
-    struct rp_rate_line *to = p->rates.n < RP_RATES_MAX ? rp_vec_add(&p->rates) : NULL;
+    struct rp_profile_rate *to = p->rates.n < RP_RATES_MAX ? rp_vec_add(&p->rates) : NULL;
 
     if (!to)
         return p->rates.n < RP_RATES_MAX ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, "there are more than can be recorded");
@@ -356,10 +356,10 @@ const struct rp_store_table rp_store_tables[] = {
      count_holders, get_holders, add_holders, .since = 2},
     {"facts", RP_SCHEMA_FACTS, "id", sizeof(struct rp_fact), {REF(rp_fact, name, RP_STORE_STRING), REF(rp_fact, value, RP_STORE_STRING)},
      count_facts, get_facts, add_facts, .since = 1, .optional = true},
-    {"rates", RP_SCHEMA_RATES, "id", sizeof(struct rp_rate_line),
-     {NUM(rp_rate_line, end_ns, INT64_MAX / RP_RATES_MAX), NUM(rp_rate_line, wall_ns, INT64_MAX / RP_RATES_MAX),
-      NUM(rp_rate_line, calls, INT64_MAX / RP_RATES_MAX), NUM(rp_rate_line, rows, INT64_MAX / RP_RATES_MAX),
-      NUM(rp_rate_line, cpu_ns, INT64_MAX / RP_RATES_MAX)},
+    {"rates", RP_SCHEMA_RATES, "id", sizeof(struct rp_profile_rate),
+     {NUM(rp_profile_rate, end_ns, INT64_MAX / RP_RATES_MAX), NUM(rp_profile_rate, wall_ns, INT64_MAX / RP_RATES_MAX),
+      NUM(rp_profile_rate, calls, INT64_MAX / RP_RATES_MAX), NUM(rp_profile_rate, rows, INT64_MAX / RP_RATES_MAX),
+      NUM(rp_profile_rate, cpu_ns, INT64_MAX / RP_RATES_MAX)},
      count_rates, get_rates, add_rates, .since = 1, .optional = true},
     {.name = NULL},
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What scripts/bench measures with rowprof's own libraries, since no option of the program should exist for the bench alone.
  *
- *     bench_tool toggle PID SECONDS    profiles PID; reads `on` and `off` lines from stdin and answers `ok`: the sampler is switched, all
- *                                      else goes on, as with perf's --control
+ *     bench_tool toggle PID SECONDS [waits|ptrace]   profiles PID; reads `on` and `off` lines from stdin and answers `ok`: the sampler is switched,
+ *                                      all else goes on, as with perf's --control. With waits, or by ptrace
  *     bench_tool walk DIR              snapshots saved by `record --save-snapshots`: ns per frame cold, warm and through libdw, as JSON
  *     bench_tool rows FILE             an ELF file: ns per CFI row, looked up once for each function, as JSON
  */
@@ -46,9 +46,11 @@ static void *switcher(void *context)
     return NULL;
 }
 
-static int run_toggle(uint32_t pid, double seconds)
+static int run_toggle(uint32_t pid, double seconds, const char *how)
 {
-    struct rp_session_options options = {.sampler = {.pids = &pid, .npids = 1, .hz = 997, .kernel = true}};
+    bool ptrace = !strcmp(how, "ptrace");
+    struct rp_session_options options = {.sampler_wish = ptrace ? RP_SAMPLER_PTRACE : RP_SAMPLER_PERF,
+                                         .sampler = {.pids = &pid, .npids = 1, .kernel = true, .waits = !strcmp(how, "waits")}};
     struct rp_session *session = NULL;
     struct rp_profile profile;
     struct rp_err err = {0};
@@ -239,12 +241,15 @@ int main(int argc, char **argv)
     uint64_t pid;
     double seconds;
 
-    if (argc == 4 && !strcmp(argv[1], "toggle") && rp_parse_u64(argv[2], 1, UINT32_MAX, &pid) && rp_parse_double(argv[3], 0.1, 3600, &seconds))
-        return run_toggle((uint32_t)pid, seconds);
+    const char *how = argc == 5 ? argv[4] : "";
+
+    if ((argc == 4 || argc == 5) && !strcmp(argv[1], "toggle") && rp_parse_u64(argv[2], 1, UINT32_MAX, &pid) &&
+        rp_parse_double(argv[3], 0.1, 3600, &seconds) && (argc == 4 || !strcmp(how, "waits") || !strcmp(how, "ptrace")))
+        return run_toggle((uint32_t)pid, seconds, how);
     if (argc == 3 && !strcmp(argv[1], "walk"))
         return run_walk(argv[2]);
     if (argc == 3 && !strcmp(argv[1], "rows"))
         return run_rows(argv[2]);
-    fprintf(stderr, "usage: bench_tool toggle PID SECONDS | walk DIR | rows FILE\n");
+    fprintf(stderr, "usage: bench_tool toggle PID SECONDS [waits|ptrace] | walk DIR | rows FILE\n");
     return 2;
 }

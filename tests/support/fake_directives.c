@@ -262,7 +262,7 @@ static enum rp_status take_facts(struct fake_builder *b, const struct fake_key *
 
 static enum rp_status take_rate(struct fake_builder *b, const struct fake_key *keys, size_t n)
 {
-    struct rp_rate_line rate = {0}, *added;
+    struct rp_profile_rate rate = {0}, *added;
 
     for (size_t i = 0; i < n; i++) {
         struct fake_text v = keys[i].value;

@@ -18,7 +18,7 @@ static const char line[] = "RATE calls=387776 rows=38777600 secs=1.000045 rate=3
 
 static void test_a_rate_line(void **state)
 {
-    struct rp_rate_line rate;
+    struct rp_profile_rate rate;
 
     (void)state;
     assert_true(rp_rate_parse(line, &rate));
@@ -47,7 +47,7 @@ static void test_what_is_none(void **state)
                                       "RATE calls= secs=1 cpu_secs=1",
                                       "RATE calls=1 secs=1 cpu_secs=1 rows=many",
                                       "RATE calls 1 secs 1 cpu_secs 1"};
-    struct rp_rate_line rate;
+    struct rp_profile_rate rate;
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
