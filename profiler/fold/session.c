@@ -325,7 +325,7 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
         return RP_OK;
     if (*unseen)
         return rp_fail(err, RP_NOTHING, "no sample was taken: %s", unseen);
-    return rp_fail(err, RP_NOTHING, "no thread of the target ran on a CPU in %.1f s: nothing to show; give it work, or watch longer with --seconds",
+    return rp_fail(err, RP_NOTHING, "no thread of the target ran on a CPU in %.1f s: nothing to show; give it work, watch longer with --seconds, or follow its children with --children",
                    (double)(s->end_ns - s->start_ns) / 1e9);
 }
 
