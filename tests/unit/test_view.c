@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Views of profiles whose numbers can be counted by hand. */
+/* Views of profiles whose numbers can be counted by hand: categories, filters, quality, intervals and drift. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,33 +11,7 @@
 #include <math.h>
 
 #include "support/fake_view.h"
-
-static const char rules[] = "categories:\n"
-                            "  - {id: work, name: Work, kind: cost}\n"
-                            "  - {id: names, name: Names, kind: cost}\n"
-                            "  - {id: lock, name: Lock, kind: cost, payers: true}\n"
-                            "  - {id: kern, name: Kernel, kind: cost}\n"
-                            "rules:\n"
-                            "  - {id: r-lock, category: lock, symbol: [mutex_lock, mutex_unlock]}\n"
-                            "  - {id: r-names, category: names, symbol: \"name_*\"}\n"
-                            "  - {id: r-work, category: work, symbol: [step, rec_a, rec_b]}\n"
-                            "  - {id: r-kern, category: kern, symbol: \"*\", space: kernel}\n"
-                            "through: [memcpy]\n";
-
-static const char mixed[] = ".run seconds=1 hz=997 lost=3 throttled=1 vanished=2\n"
-                            ".thread sleeper/77 wall=2 cpu=0.5\n"
-                            ".thread main/1234 wall=1 cpu=0.75\n"
-                            "step;main 50\n"
-                            "mutex_lock;step;main 20 block=1\n"
-                            "mutex_unlock;name_get;main 7 block=2\n"
-                            "mutex_unlock;main 3 block=2\n"
-                            "memcpy;name_get;step;main 10 block=3\n"
-                            "memcpy;main 4 block=3\n"
-                            "memcpy;[truncated: no unwind row] 1 block=4\n"
-                            "helper;step;main 5 block=5 thread=worker/99 guess=1\n"
-                            "[kernel]!page_fault;step;main 6 block=6\n"
-                            "libc.so.6!?+0x9a1c0;main 9 block=7\n"
-                            "[jit]!?+0x10;[jit]!?+0x20;main 2 block=8\n";
+#include "support/view_mixed.h"
 
 static uint64_t samples_of(const struct fake_view *v, const struct rp_category_table *table, const char *id)
 {
@@ -54,7 +27,7 @@ static void test_categories_are_exclusive_and_complete(void **state)
     double shares = 0;
 
     (void)state;
-    fake_view(&v, mixed, rules, NULL);
+    fake_view(&v, view_mixed, view_rules, NULL);
     assert_int_equal(rp_view_categories(v.view, &t, &err), RP_OK);
     assert_int_equal(t.samples, 117);
     assert_int_equal(samples_of(&v, &t, "work"), 55);
@@ -91,7 +64,7 @@ static void test_locks_are_paid_for(void **state)
     const struct rp_category_row *lock;
 
     (void)state;
-    fake_view(&v, mixed, rules, NULL);
+    fake_view(&v, view_mixed, view_rules, NULL);
     assert_int_equal(rp_view_categories(v.view, &t, &err), RP_OK);
     lock = fake_category_row(&v, &t, "lock");
     assert_int_equal(lock->payers.n, 3);
@@ -117,7 +90,7 @@ static void test_an_empty_view_has_uncategorized(void **state)
     struct rp_err err = {0};
 
     (void)state;
-    fake_view(&v, mixed, rules, &sleeper);
+    fake_view(&v, view_mixed, view_rules, &sleeper);
     assert_int_equal(rp_view_categories(v.view, &t, &err), RP_OK);
     assert_int_equal(t.rows.n, 1);
     assert_int_equal(t.rows.at[0].samples, 0);
@@ -142,7 +115,7 @@ static void test_quality(void **state)
     struct rp_err err = {0};
 
     (void)state;
-    fake_view(&v, mixed, rules, NULL);
+    fake_view(&v, view_mixed, view_rules, NULL);
     assert_int_equal(rp_view_quality(v.view, &q, &err), RP_OK);
     assert_int_equal(q.samples, 117);
     assert_int_equal(q.lost, 3);
@@ -168,7 +141,7 @@ static void test_thread_filter(void **state)
     struct rp_view *none = NULL;
 
     (void)state;
-    fake_view(&v, mixed, rules, &filter);
+    fake_view(&v, view_mixed, view_rules, &filter);
     assert_int_equal(rp_view_quality(v.view, &q, &err), RP_OK);
     assert_int_equal(q.samples, 5);
     assert_int_equal(q.threads_seen, 1);
@@ -192,7 +165,7 @@ static void test_no_kernel_asks_the_user_frames(void **state)
     struct rp_err err = {0};
 
     (void)state;
-    fake_view(&v, mixed, rules, &filter);
+    fake_view(&v, view_mixed, view_rules, &filter);
     assert_int_equal(rp_view_categories(v.view, &t, &err), RP_OK);
     assert_int_equal(t.samples, 117);
     assert_int_equal(samples_of(&v, &t, "work"), 61);
@@ -201,192 +174,6 @@ static void test_no_kernel_asks_the_user_frames(void **state)
     for (size_t i = 0; i < g.rows.n; i++)
         assert_string_not_equal(rp_profile_text(&v.profile, g.rows.at[i].key), "[kernel]");
     rp_group_table_release(&g);
-    fake_view_release(&v);
-}
-
-static const struct rp_group_row *group(const struct rp_group_table *t, uint32_t key)
-{
-    for (size_t i = 0; i < t->rows.n; i++)
-        if (t->rows.at[i].key == key)
-            return &t->rows.at[i];
-    fail_msg("no row with key %u", key);
-    return t->rows.at; /* never reached */
-}
-
-static uint32_t function_named(const struct rp_profile *p, const char *name)
-{
-    for (uint32_t i = 0; i < p->functions.n; i++)
-        if (strcmp(rp_profile_text(p, p->functions.at[i].name), name) == 0)
-            return i;
-    fail_msg("no function %s", name);
-    return 0;
-}
-
-static uint32_t string_of(struct rp_profile *p, const char *text)
-{
-    return rp_intern_str(&p->strings, text);
-}
-
-/* rec_a -> rec_b -> rec_a … to depth 40: a sample is in each total once. */
-static void test_recursion_counts_once(void **state)
-{
-    struct rp_buf text = {0};
-    struct fake_view v;
-    struct rp_category_table t;
-    struct rp_group_table g;
-    struct rp_err err = {0};
-
-    (void)state;
-    for (int depth = 2; depth <= 40; depth += 2) {
-        for (int i = 0; i < depth; i++)
-            rp_buf_puts(&text, i % 2 ? "rec_a;" : "libr.so!rec_b;");
-        rp_buf_printf(&text, "main 10 block=%d\n", depth);
-    }
-    rp_buf_puts(&text, "libr.so!rec_b;rec_a;main 1\nmutex_lock;libr.so!rec_b;rec_a;mutex_lock;rec_a;main 5\n");
-    fake_view(&v, rp_buf_text(&text), rules, NULL);
-    assert_int_equal(rp_view_categories(v.view, &t, &err), RP_OK);
-    assert_int_equal(t.samples, 206);
-    assert_int_equal(fake_category_row(&v, &t, "work")->total, 206);
-    assert_int_equal(fake_category_row(&v, &t, "work")->samples, 201);
-    assert_int_equal(fake_category_row(&v, &t, "lock")->total, 5);
-    rp_category_table_release(&t);
-
-    assert_int_equal(rp_view_groups(v.view, RP_BY_FUNCTION, &g, &err), RP_OK);
-    assert_int_equal(group(&g, function_named(&v.profile, "rec_a"))->total, 206);
-    assert_int_equal(group(&g, function_named(&v.profile, "rec_a"))->self, 0);
-    assert_int_equal(group(&g, function_named(&v.profile, "rec_b"))->total, 206);
-    assert_int_equal(group(&g, function_named(&v.profile, "rec_b"))->self, 201);
-    assert_int_equal(group(&g, function_named(&v.profile, "mutex_lock"))->total, 5);
-    rp_group_table_release(&g);
-
-    assert_int_equal(rp_view_groups(v.view, RP_BY_MODULE, &g, &err), RP_OK);
-    assert_int_equal(g.rows.n, 2);
-    assert_int_equal(group(&g, string_of(&v.profile, "libr.so"))->total, 206);
-    assert_int_equal(group(&g, string_of(&v.profile, "app"))->total, 206);
-    assert_int_equal(group(&g, string_of(&v.profile, "app"))->self, 5);
-    rp_group_table_release(&g);
-    fake_view_release(&v);
-    rp_buf_release(&text);
-}
-
-/* Stacks of nothing but a mark, or of nothing but what --no-kernel cuts, are still in every table. */
-static void test_no_sample_disappears(void **state)
-{
-    static const enum rp_by all[] = {RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD};
-    struct rp_filter filter = {.no_kernel = true};
-    struct fake_view v;
-    struct rp_group_table g;
-    struct rp_err err = {0};
-
-    (void)state;
-    fake_view(&v, "[truncated: pc in no mapping] 3\n[kernel]!idle;[kernel]!kthread 4\n[kernel]!fault;step 2\n", rules, &filter);
-    for (size_t by = 0; by < sizeof all / sizeof *all; by++) {
-        uint64_t self = 0;
-
-        assert_int_equal(rp_view_groups(v.view, all[by], &g, &err), RP_OK);
-        for (size_t i = 0; i < g.rows.n; i++)
-            self += g.rows.at[i].self;
-        assert_int_equal(self, 9);
-        rp_group_table_release(&g);
-    }
-    assert_int_equal(rp_view_groups(v.view, RP_BY_FUNCTION, &g, &err), RP_OK);
-    assert_int_equal(group(&g, function_named(&v.profile, "idle"))->self, 4);
-    assert_int_equal(group(&g, function_named(&v.profile, "step"))->self, 2);
-    assert_int_equal(g.rows.n, 4); /* fault is cut */
-    rp_group_table_release(&g);
-    fake_view_release(&v);
-}
-
-static void test_groups_sum_up(void **state)
-{
-    static const enum rp_by all[] = {RP_BY_CATEGORY, RP_BY_FUNCTION, RP_BY_MODULE, RP_BY_THREAD};
-    struct fake_view v;
-    struct rp_group_table g;
-    struct rp_err err = {0};
-
-    (void)state;
-    fake_view(&v, mixed, rules, NULL);
-    for (size_t by = 0; by < sizeof all / sizeof *all; by++) {
-        uint64_t self = 0;
-
-        assert_int_equal(rp_view_groups(v.view, all[by], &g, &err), RP_OK);
-        assert_int_equal(g.samples, 117);
-        for (size_t i = 0; i < g.rows.n; i++) {
-            self += g.rows.at[i].self;
-            assert_true(g.rows.at[i].total >= g.rows.at[i].self && g.rows.at[i].total <= 117);
-            assert_true(g.rows.at[i].low <= g.rows.at[i].share && g.rows.at[i].share <= g.rows.at[i].high);
-            if (i && all[by] != RP_BY_CATEGORY)
-                assert_true(g.rows.at[i - 1].self >= g.rows.at[i].self);
-        }
-        assert_int_equal(self, 117);
-        rp_group_table_release(&g);
-    }
-    assert_int_equal(rp_view_groups(v.view, RP_BY_THREAD, &g, &err), RP_OK);
-    assert_int_equal(g.rows.n, 2);
-    assert_string_equal(rp_profile_text(&v.profile, v.profile.threads.at[g.rows.at[0].key].comm), "main");
-    assert_int_equal(g.rows.at[0].self, 112);
-    assert_int_equal(g.rows.at[1].self, 5);
-    rp_group_table_release(&g);
-    fake_view_release(&v);
-}
-
-/* A function and its inlined copies are one to the reader; one of the same name in another module is not. */
-static void test_inlined_copies_are_the_same_function(void **state)
-{
-    struct fake_view v;
-    struct rp_group_table g;
-    struct rp_err err = {0};
-    const struct rp_group_row *row;
-
-    (void)state;
-    fake_view(&v, "step;main 4\n^step;caller;main 3\n^step;step;main 2\nother.so!step;main 1\n", rules, NULL);
-    assert_int_equal(rp_view_groups(v.view, RP_BY_FUNCTION, &g, &err), RP_OK);
-    row = group(&g, function_named(&v.profile, "step"));
-    assert_int_equal(row->self, 9);
-    assert_int_equal(row->total, 9);
-    assert_int_equal(g.rows.n, 4);
-    rp_group_table_release(&g);
-    fake_view_release(&v);
-}
-
-static void test_unclaimed(void **state)
-{
-    struct fake_view v;
-    struct rp_unclaimed_table t;
-    struct rp_err err = {0};
-
-    (void)state;
-    fake_view(&v, mixed, rules, NULL);
-    assert_int_equal(rp_view_unclaimed(v.view, &t, &err), RP_OK);
-    /* libc.so.6+0x9a1c0 9, main 4 (through memcpy), [jit] 2, [truncated] 1, then helper, inherited, 5 */
-    assert_int_equal(t.rows.n, 5);
-    assert_string_equal(rp_profile_text(&v.profile, v.profile.functions.at[t.rows.at[0].function].name), "libc.so.6+0x9a1c0");
-    assert_int_equal(t.rows.at[0].samples, 9);
-    assert_string_equal(rp_profile_text(&v.profile, v.profile.functions.at[t.rows.at[1].function].name), "main");
-    assert_int_equal(t.rows.at[1].samples, 4);
-    assert_false(t.rows.at[1].inherited);
-    assert_string_equal(rp_profile_text(&v.profile, v.profile.functions.at[t.rows.at[4].function].name), "helper");
-    assert_true(t.rows.at[4].inherited);
-    assert_int_equal(t.rows.at[4].samples, 5);
-    assert_string_equal(cat_rules_category(v.rules, t.rows.at[4].category)->id, "work");
-    rp_vec_release(&t.rows);
-    fake_view_release(&v);
-}
-
-static void test_nameless(void **state)
-{
-    struct fake_view v;
-    struct rp_nameless_table t;
-    struct rp_err err = {0};
-
-    (void)state;
-    fake_view(&v, mixed, rules, NULL);
-    assert_int_equal(rp_view_nameless(v.view, &t, &err), RP_OK);
-    assert_int_equal(t.rows.n, 2);
-    assert_string_equal(rp_profile_text(&v.profile, v.profile.images.at[t.rows.at[0].image].name), "libc.so.6");
-    assert_int_equal(t.rows.at[0].samples, 9);
-    assert_int_equal(t.rows.at[1].samples, 2);
-    rp_vec_release(&t.rows);
     fake_view_release(&v);
 }
 
@@ -404,7 +191,7 @@ static void test_aliases_and_decorations_are_tried(void **state)
               "mutex_lock@plt;main 4\n"
               "mutex_lock.constprop.0;main 8\n"
               "other;main 16\n",
-              rules, NULL);
+              view_rules, NULL);
     assert_int_equal(rp_view_categories(v.view, &t, &err), RP_OK);
     assert_int_equal(samples_of(&v, &t, "lock"), 15);
     assert_int_equal(samples_of(&v, &t, "uncategorized"), 16);
@@ -419,7 +206,7 @@ static void test_blocked_counts_are_no_cpu_time(void **state)
     struct rp_err err = {0};
 
     (void)state;
-    fake_view(&v, "step;main 3\nstep;main 900 state=blocked\n", rules, NULL);
+    fake_view(&v, "step;main 3\nstep;main 900 state=blocked\n", view_rules, NULL);
     assert_int_equal(rp_view_categories(v.view, &t, &err), RP_OK);
     assert_int_equal(t.samples, 3);
     rp_category_table_release(&t);
@@ -433,8 +220,8 @@ static void test_a_view_changes_nothing(void **state)
     struct rp_buf why = {0};
 
     (void)state;
-    fake_view(&v, mixed, rules, NULL);
-    fake_profile(&copy, mixed);
+    fake_view(&v, view_mixed, view_rules, NULL);
+    fake_profile(&copy, view_mixed);
     assert_true(fake_profile_same(&v.profile, &copy, &why));
     rp_profile_release(&copy);
     fake_view_release(&v);
@@ -454,7 +241,7 @@ static void test_interval_takes_the_blocks_in(void **state)
     (void)state;
     for (int b = 0; b < 12; b++)
         rp_buf_printf(&text, "step;main %d block=%d\nother;main %d block=%d\n", b % 2 ? 0 : 4, b, b % 2 ? 10 : 6, b);
-    fake_view(&v, rp_buf_text(&text), rules, NULL);
+    fake_view(&v, rp_buf_text(&text), view_rules, NULL);
     assert_int_equal(rp_view_categories(v.view, &t, &err), RP_OK);
     row = fake_category_row(&v, &t, "work");
     assert_int_equal(row->samples, 24);
@@ -496,7 +283,7 @@ static size_t drifts(double first, double second)
         }
         rp_buf_printf(&text, "step;main %d block=%d\nname_a;main %d block=%d\nx;main %d block=%d\n", work, b, names, b, 20 - work - names, b);
     }
-    fake_view(&v, rp_buf_text(&text), rules, NULL);
+    fake_view(&v, rp_buf_text(&text), view_rules, NULL);
     assert_int_equal(rp_view_drift(v.view, &d, &err), RP_OK);
     for (size_t i = 0; i < d.rows.n; i++)
         assert_true(d.rows.at[i].p < 0.05);
@@ -606,13 +393,13 @@ static void test_every_allocation_may_fail(void **state)
 {
     struct rp_buf text = {0};
     struct rp_profile p;
-    struct cat_rules *r = fake_rules(rules);
+    struct cat_rules *r = fake_rules(view_rules);
     struct rp_err err = {0};
     enum rp_status status;
     uint64_t made;
 
     (void)state;
-    rp_buf_puts(&text, mixed);
+    rp_buf_puts(&text, view_mixed);
     for (int b = 0; b < 40; b++)
         rp_buf_printf(&text, "step;main %d block=%d\n", b < 20 ? 1 : 20, b);
     fake_profile(&p, rp_buf_text(&text));
@@ -642,12 +429,6 @@ int main(void)
         cmocka_unit_test(test_quality),
         cmocka_unit_test(test_thread_filter),
         cmocka_unit_test(test_no_kernel_asks_the_user_frames),
-        cmocka_unit_test(test_recursion_counts_once),
-        cmocka_unit_test(test_no_sample_disappears),
-        cmocka_unit_test(test_groups_sum_up),
-        cmocka_unit_test(test_inlined_copies_are_the_same_function),
-        cmocka_unit_test(test_unclaimed),
-        cmocka_unit_test(test_nameless),
         cmocka_unit_test(test_aliases_and_decorations_are_tried),
         cmocka_unit_test(test_blocked_counts_are_no_cpu_time),
         cmocka_unit_test(test_a_view_changes_nothing),
