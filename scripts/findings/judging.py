@@ -15,6 +15,8 @@ RULES = f"""\
   size differs, and the row says by what, or nothing was published that has a size.
 - not reproduced: neither, with the reason. not run: something it needs is not here, with the remedy.
 - A share below {100 * GONE:.0f} % counts as gone. Rounds alternate between variants; figures are medians.
+- Where contentions were published, waits are counted: a lock found taken is not waited for when a short hold is over, or spun through, before the
+  thread sleeps, and a thread woken in vain waits twice. Seconds are those of the waits.
 - Other programs on the machine spoil wall time. When they used more than {BUSY_CORES:g} cores meanwhile the row says so, and the six programs are
   compared by CPU time. Overlap of two threads is judged by the best of many windows of a tenth of a second, in which others disturb least."""
 

@@ -14,6 +14,7 @@ import signal
 import statistics
 import struct
 import subprocess
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -93,14 +94,14 @@ def run(command, timeout=600):
 
 
 class Running:
-    """A workload that has said READY and holds, for the time of a `with`."""
+    """A workload that has said READY and holds, for the time of a `with`; then `output` is what it printed."""
 
     def __init__(self, command):
         self.command = command
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                        errors="replace")
+        self.out = tempfile.TemporaryFile("w+", errors="replace")
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=subprocess.PIPE, text=True, errors="replace")
         said = []
         for line in self.process.stderr:
             said.append(line.strip())
@@ -110,6 +111,8 @@ class Running:
                 self.pids = [int(pid) for pid in words.get("pids", words["pid"]).split(",")]
                 return self
         self.process.wait()
+        self.process.stderr.close()
+        self.out.close()
         raise RuntimeError(f"{' '.join(self.command)} ended before it was ready: {' '.join(said[-3:])}")
 
     def __exit__(self, *_):
@@ -121,13 +124,16 @@ class Running:
             self.process.kill()
             self.process.wait()
         self.process.stderr.close()
+        self.out.seek(0)
+        self.output = Output(self.out.read(), self.command)
+        self.out.close()
 
 
 class Profile:
-    """rowprof's JSON. Shares are of all samples in it, self shares, and sum to 1."""
+    """rowprof's JSON. Shares are of all samples in it, self shares, and sum to 1. `output`: what the workload printed when it was ended."""
 
-    def __init__(self, data):
-        self.data = data
+    def __init__(self, data, output):
+        self.data, self.output = data, output
         self.samples = data["quality"]["samples"]
         self.categories = {row["id"]: row for row in data["categories"]}
 
@@ -159,7 +165,7 @@ def profile(command, seconds, *args):
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300)
     if done.returncode:
         raise RuntimeError(f"rowprof failed on {' '.join(command)}: {done.stderr.strip()}")
-    result = Profile(json.loads(done.stdout))
+    result = Profile(json.loads(done.stdout), target.output)
     if result.samples < 100:
         raise RuntimeError(f"only {result.samples} samples of {' '.join(command)} in {seconds:g} s: the machine gives it no time.")
     return result

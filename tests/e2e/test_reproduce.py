@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import unittest.mock
@@ -97,6 +98,13 @@ class Rows(harness.Case):
         self.assertRegex(out, r"(?m)^1 not run, 1 same size\. ")
 
     @harness.needs(harness.rowprof_there)
+    def test_reasons_name_no_folder_of_this_machine(self):
+        source = pathlib.Path(harness.SOURCE).resolve()
+        _, out, report = self.table(self.raising(RuntimeError(f"{pathlib.Path(harness.ROWLOAD).resolve()} get failed; see {source / 'scripts' / 'deps'}")))
+        for text in (" ".join(out.split()), report):
+            self.assertIn("RuntimeError: rowload get failed; see scripts/deps", text)
+
+    @harness.needs(harness.rowprof_there)
     def test_failed_measurement_ends_with_status_1_after_the_rest(self):
         status, out, report = self.table(self.raising(RuntimeError("it broke")), lambda: judging.outcome("2 %", False, None, "a reason"))
         self.assertEqual(status, 1)
@@ -110,7 +118,14 @@ class Rows(harness.Case):
         names = [line.split()[0] for line in done.stdout.splitlines()]
         self.assertEqual(len(names), len(set(names)))
         self.assertLessEqual({"table-1", "table-100", "names-gone", "mutex-value", "fix-1", "fix-100", "clis-short", "clis-long", "eager-c", "eager-npm",
-                              "statements", "check", "header", "check-share"}, set(names))
+                              "statements", "check", "header", "check-share", "lock-waits", "lock-seconds", "lock-ladder", "lock-cores"}, set(names))
+
+    def test_reader_that_has_seen_enough(self):
+        process = subprocess.Popen([str(SCRIPT), "--list"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdout.close()
+        said = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual((process.wait(), said), (-signal.SIGPIPE, ""))
 
     def test_bad_options(self):
         for args in (["--only", "x"], ["--x"], ["x"]):
@@ -135,6 +150,11 @@ class Real(harness.Case):
     @harness.needs(harness.rowprof_there, harness.perf_events)
     def test_version_check(self):
         self.assertTrue(set(self.verdicts("check,header,check-share")) <= {"same size", "same direction"})
+
+    @harness.needs(harness.rowprof_there, harness.perf_events)
+    def test_contention(self):
+        # How many cores are used depends on who else uses them; the other three hold on a busy machine too.
+        self.assertTrue(set(self.verdicts("lock-waits,lock-seconds,lock-ladder,lock-cores")[:3]) <= {"same size", "same direction"})
 
     @harness.needs(harness.rowprof_there, harness.perf_events, harness.node24)
     def test_rows_of_node(self):
