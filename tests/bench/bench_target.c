@@ -4,7 +4,8 @@
  *
  *     bench_target switches N FILE      two threads in turn, N times in a second of CPU time: a call is some work and a hand-over
  *     bench_target beside N FILE        one thread works, N wait
- *     bench_target gaps SECONDS TOP     reads the clock without end; prints the TOP longest gaps between two readings in ns, longest first, as JSON
+ *     bench_target gaps SECONDS TOP     reads the clock all the time; prints as JSON the gaps between two readings in ns, longest first: all in which it was
+ *                                       stopped, which are those that count as a voluntary switch, and the TOP longest of the others
  *
  * The trap in `switches`: what a profiler does when a thread goes off a CPU is charged to whoever comes next. So both threads have one CPU, where the next
  * is always the other, and are SCHED_BATCH, since a thread that is woken would otherwise often run before its waker waits. */
@@ -16,13 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "base/parse.h"
 
-enum { THREADS_MAX = 1000, TOP_MAX = 100000, GAP_NS = 500, UPDATE_NS = 200000, STEPS = 6, SPIN = 1000000, CALIBRATE_NS = 20000000 };
+enum { THREADS_MAX = 1000, TOP_MAX = 100000, GAPS_MAX = 1000000, GAP_NS = 500, UPDATE_NS = 200000, STEPS = 6, SPIN = 1000000, CALIBRATE_NS = 20000000 };
+
+struct gaps {
+    uint64_t ns[GAPS_MAX];
+    size_t n;
+};
 
 static volatile uint64_t *counter;
 static uint64_t work = 1000; /* turns of spin() in a call; written while the other thread waits */
@@ -184,25 +191,52 @@ static int longer(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+static uint64_t waits(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_THREAD, &usage);
+    return (uint64_t)usage.ru_nvcsw;
+}
+
+static void print_longest(const char *name, struct gaps *gaps, size_t top)
+{
+    qsort(gaps->ns, gaps->n, sizeof *gaps->ns, longer);
+    printf("\"%s\":[", name);
+    for (size_t i = 0; i < gaps->n && i < top; i++)
+        printf(i ? ",%" PRIu64 : "%" PRIu64, gaps->ns[i]);
+    printf("]");
+}
+
 static int run_gaps(double seconds, uint64_t top)
 {
-    static uint64_t gaps[1000000];
-    size_t n = 0;
-    uint64_t last, now, end;
+    static struct gaps stops, others;
+    uint64_t last, now, end, waited;
 
-    memset(gaps, 1, sizeof gaps); /* no page fault among the gaps */
+    memset(&stops, 1, sizeof stops); /* no page fault among the gaps */
+    memset(&others, 1, sizeof others);
+    stops.n = others.n = 0;
     fprintf(stderr, "READY pid=%ld\n", (long)getpid());
+    waited = waits();
     last = rp_now_ns();
     end = last + (uint64_t)(seconds * 1e9);
-    for (; last < end && n < sizeof gaps / sizeof *gaps; last = now) {
+    while (last < end && stops.n < GAPS_MAX && others.n < GAPS_MAX) {
         now = rp_now_ns();
-        if (now - last >= GAP_NS)
-            gaps[n++] = now - last;
+        if (now - last >= GAP_NS) {
+            uint64_t waited_now = waits();
+            struct gaps *gaps = waited_now > waited ? &stops : &others;
+
+            gaps->ns[gaps->n++] = now - last;
+            waited = waited_now;
+            now = rp_now_ns();
+        }
+        last = now;
     }
-    qsort(gaps, n, sizeof *gaps, longer);
-    for (size_t i = 0; i < n && i < top; i++)
-        printf("%c%" PRIu64, i ? ',' : '[', gaps[i]);
-    printf(n ? "]\n" : "[]\n");
+    printf("{");
+    print_longest("stops", &stops, GAPS_MAX);
+    printf(",");
+    print_longest("others", &others, top);
+    printf("}\n");
     return 0;
 }
 
