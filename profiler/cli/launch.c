@@ -297,7 +297,8 @@ void rp_launch_finish(struct rp_launch *launch, bool end_child)
     close_fd(&launch->exec_error);
     close_fd(&launch->ready);
     rp_vec_release(&launch->said);
-    if (launch->pid && (never_let_go || end_child)) {
+    /* Whoever traced it may have taken its end already: then the number can be another's, and nobody is to be killed. */
+    if (launch->pid && (never_let_go || end_child) && waitpid(launch->pid, NULL, WNOHANG) == 0) {
         if (!never_let_go)
             kill(launch->pid, SIGTERM);
         if (!gone_within(launch->pid)) {
