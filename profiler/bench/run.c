@@ -21,14 +21,13 @@
 #include "base/limits.h"
 #include "base/parse.h"
 
-enum { POLL_MS = 100, PROBLEM_BYTES = 160 };
+enum { POLL_MS = 100, PROBLEM_BYTES = 160, LAST_READS = 64 /* more than the largest pipe holds */ };
 
 /* A pipe and the end of what came through it. */
 struct stream {
     int fd, child; /* our end, the child's */
     char text[RP_BENCH_OUTPUT_MAX];
     size_t length;
-    bool cut;
 };
 
 struct process {
@@ -55,7 +54,6 @@ static bool read_some(struct stream *s)
     if (s->length == sizeof s->text) {
         s->length = sizeof s->text / 2;
         memmove(s->text, s->text + sizeof s->text - s->length, s->length);
-        s->cut = true;
     }
     got = read(s->fd, s->text + s->length, sizeof s->text - s->length);
     if (got > 0)
@@ -137,6 +135,13 @@ static bool has_ended(struct process *p)
     return !p->pid;
 }
 
+/* What is in the pipe when the child has ended; no more, for what it left behind may go on writing for ever. */
+static void read_out(struct stream *s)
+{
+    for (int i = 0; i < LAST_READS && s->fd >= 0 && read_some(s); i++)
+        continue;
+}
+
 /* Until the child ends. A stream that ended is polled no more: poll passes over -1. */
 static enum rp_status watch(struct process *p, const struct rp_run_spec *spec, uint64_t begin_ns, struct rp_err *err)
 {
@@ -155,10 +160,8 @@ static enum rp_status watch(struct process *p, const struct rp_run_spec *spec, u
             close_fd(&p->err->fd);
     }
     p->secs = (double)(rp_now_ns() - begin_ns) / 1e9;
-    while (p->out->fd >= 0 && read_some(p->out))
-        continue;
-    while (p->err->fd >= 0 && read_some(p->err))
-        continue;
+    read_out(p->out);
+    read_out(p->err);
     return RP_OK;
 }
 
