@@ -85,7 +85,7 @@ struct rp_waits {
     RP_VEC(struct rp_idle_group) idle; /* most seconds first; empty when kept */
     uint32_t idle_threads;             /* threads with idle time */
     double wall, cpu, preempted, waiting, idle_seconds; /* all threads of the view; waiting: not idle, unseen included */
-    double busy;                       /* wall - idle: what shares are of */
+    double busy;                       /* cpu + preempted + waiting: what shares are of */
     double waits;                      /* not idle */
     bool thinned;                      /* not every wait was stacked */
     /* Per stack that waited, and per line of the profile's `waits`; for the files of analyze/. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which sampler and which unwinding engine a session uses. */
+/* Which sampler a session uses. */
 #ifndef RP_FOLD_CHOOSE_H
 #define RP_FOLD_CHOOSE_H
 
