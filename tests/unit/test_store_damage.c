@@ -47,7 +47,7 @@ static void test_files_that_are_no_profiles(void **state)
     char path[256];
 
     (void)state;
-    snprintf(path, sizeof path, "%s", temp_dir_path("bad"));
+    snprintf(path, sizeof path, "%s", temp_dir_path("cut.rowprof"));
     assert_load_fails(temp_dir_path("missing"), RP_IO, "cannot open the profile");
     assert_load_fails(temp_dir, RP_FORMAT, "it is a directory");
     assert_load_fails("/dev/zero", RP_FORMAT, "no plain file");
@@ -83,7 +83,7 @@ static void test_files_that_are_no_profiles(void **state)
     assert_int_equal(rp_read_file(path, 1 << 24, &whole, &err), RP_OK);
     for (size_t n = 100; n < whole.length; n += 1111) {
         write_bytes(path, whole.data, n);
-        assert_load_fails(path, RP_FORMAT, "bad");
+        assert_load_fails(path, RP_FORMAT, "cut.rowprof"); /* the sentence names the file; what is wrong depends on where it was cut */
     }
     rp_buf_release(&whole);
 }
@@ -146,11 +146,11 @@ static void test_damage_is_told(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        store_fake(store_text, temp_dir_path("damaged"));
-        store_db_open(temp_dir_path("damaged"));
+        store_fake(store_text, temp_dir_path("edited.rowprof"));
+        store_db_open(temp_dir_path("edited.rowprof"));
         store_db_change(cases[i].change);
         store_db_close();
-        assert_load_fails(temp_dir_path("damaged"), RP_FORMAT, cases[i].says);
+        assert_load_fails(temp_dir_path("edited.rowprof"), RP_FORMAT, cases[i].says);
     }
 }
 
