@@ -122,8 +122,10 @@ enum rp_watch_sight rp_watch_look(struct rp_watch *watch, struct rp_watch_proces
     struct stat_fields f;
     struct rp_watch_times times;
 
-    if (!rp_watch_schedstat(p, t, &times))
+    if (!rp_watch_schedstat(p, t, &times)) {
+        forget_files(watch, t); /* another thread may have its number the next time */
         return RP_WATCH_SAME;
+    }
     if (t->state && t->state != 'R' && times.cpu_ns == t->times.cpu_ns && times.switches_in == t->times.switches_in)
         return RP_WATCH_SAME;
     t->times = times;
@@ -320,40 +322,86 @@ static void account_for_the_past(struct rp_watch_process *p)
     }
 }
 
+/* Its last thread has ended, but its parent has not noticed yet: the leader stays in the list of threads until then. */
+static bool is_over(struct rp_watch *watch, struct rp_watch_process *p, const struct stat_fields *leader)
+{
+    return strchr("ZX", leader->state) && (!read_listing(watch, p) || watch->listing.n <= 1);
+}
+
+static void end_process(struct rp_watch *watch, struct rp_watch_process *p, rp_watch_tell *tell, void *context)
+{
+    for (size_t i = 0; i < p->threads.n; i++) {
+        forget_files(watch, &p->threads.at[i]);
+        tell(context, RP_WATCH_THREAD_GONE, p->pid, p->threads.at[i].tid, 0, NULL);
+    }
+    p->threads.n = 0;
+    closedir(p->tasks);
+    p->tasks = NULL;
+}
+
+/* The place of one that is gone, or a new one: a build forks by the thousand. */
+static struct rp_watch_process *free_slot(struct rp_watch *watch)
+{
+    for (size_t i = 0; i < watch->processes.n; i++) {
+        struct rp_watch_process *p = &watch->processes.at[i];
+
+        if (p->tasks || p->threads.n)
+            continue;
+        rp_vec_release(&p->threads);
+        return p;
+    }
+    return rp_vec_add(&watch->processes);
+}
+
 bool rp_watch_add(struct rp_watch *watch, uint32_t pid, uint64_t now_ns)
 {
-    struct rp_watch_process *p;
+    struct rp_watch_process new = {.pid = pid, .listed_ns = now_ns}, *p;
     struct stat_fields f;
     char path[32];
-    DIR *tasks;
 
     snprintf(path, sizeof path, "/proc/%u/task", pid);
-    tasks = opendir(path);
-    p = tasks ? rp_vec_add(&watch->processes) : NULL;
+    new.tasks = opendir(path);
+    if (!new.tasks)
+        return false;
+    p = read_leader(&new, &f) && !is_over(watch, &new, &f) ? free_slot(watch) : NULL;
     if (!p) {
-        if (tasks)
-            closedir(tasks);
+        closedir(new.tasks);
         return false;
     }
-    *p = (struct rp_watch_process){.pid = pid, .tasks = tasks, .listed_ns = now_ns};
-    if (read_leader(p, &f))
-        p->stack_start = f.stack_start;
+    *p = new;
+    p->stack_start = f.stack_start;
     if (read_listing(watch, p))
         take_listing(watch, p, NULL, NULL);
     account_for_the_past(p);
     return true;
 }
 
-static bool is_watched(const struct rp_watch *watch, uint32_t pid)
+static struct rp_watch_process *find_process(struct rp_watch *watch, uint32_t pid)
 {
     for (size_t i = 0; i < watch->processes.n; i++) {
         if (watch->processes.at[i].pid == pid && watch->processes.at[i].tasks)
-            return true;
+            return &watch->processes.at[i];
     }
-    return false;
+    return NULL;
 }
 
-static void add_children(struct rp_watch *watch, size_t process, uint64_t now_ns, rp_watch_tell *tell, void *context)
+/* `born`: during the watch, so all that its first thread ran is to be told. */
+static void add_child(struct rp_watch *watch, uint32_t pid, uint32_t parent, bool born, uint64_t now_ns, rp_watch_tell *tell, void *context)
+{
+    struct rp_watch_process *p;
+    struct rp_watch_thread *leader;
+
+    if (find_process(watch, pid) || !rp_watch_add(watch, pid, now_ns))
+        return;
+    p = find_process(watch, pid);
+    leader = p ? rp_watch_find(p, pid) : NULL;
+    if (leader)
+        p->born = leader->born = born;
+    /* It may have been born before the watch of its parent was complete; whoever listens knows it then. */
+    tell(context, RP_WATCH_PROCESS, pid, pid, parent, NULL);
+}
+
+static void add_children(struct rp_watch *watch, size_t process, bool born, uint64_t now_ns, rp_watch_tell *tell, void *context)
 {
     size_t n = watch->processes.at[process].threads.n;
 
@@ -366,9 +414,7 @@ static void add_children(struct rp_watch *watch, size_t process, uint64_t now_ns
 
         while (rp_cursor_u64(&c, &pid)) {
             rp_cursor_skip_blanks(&c);
-            /* It may have been born before the watch of its parent was complete; whoever listens knows it then. */
-            if (!is_watched(watch, (uint32_t)pid) && rp_watch_add(watch, (uint32_t)pid, now_ns))
-                tell(context, RP_WATCH_PROCESS, (uint32_t)pid, (uint32_t)pid, parent, NULL);
+            add_child(watch, (uint32_t)pid, parent, born, now_ns, tell, context);
         }
     }
 }
@@ -376,15 +422,14 @@ static void add_children(struct rp_watch *watch, size_t process, uint64_t now_ns
 void rp_watch_check(struct rp_watch *watch, size_t process, bool children, uint64_t now_ns, rp_watch_tell *tell, void *context)
 {
     struct rp_watch_process *p = &watch->processes.at[process];
-    struct stat_fields f;
+    struct stat_fields f = {0};
+    bool born = p->born || p->checked_ns; /* children that the first look finds were there before */
 
     if (!p->tasks || (!p->waits_for_exec && now_ns - p->checked_ns < CHECK_NS))
         return;
     p->checked_ns = now_ns;
-    f = (struct stat_fields){0};
-    if (read_leader(p, &f) && strchr("ZX", f.state) && p->threads.n <= 1) { /* its parent has not noticed yet */
-        closedir(p->tasks);
-        p->tasks = NULL;
+    if (read_leader(p, &f) && is_over(watch, p, &f)) {
+        end_process(watch, p, tell, context);
         return;
     }
     if (f.stack_start && f.stack_start != p->stack_start) {
@@ -394,7 +439,7 @@ void rp_watch_check(struct rp_watch *watch, size_t process, bool children, uint6
         p->waits_for_exec = false;
     }
     if (children)
-        add_children(watch, process, now_ns, tell, context);
+        add_children(watch, process, born, now_ns, tell, context);
 }
 
 void rp_watch_release(struct rp_watch *watch)

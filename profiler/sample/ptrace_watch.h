@@ -46,6 +46,7 @@ struct rp_watch_process {
     uint64_t listed_ns, checked_ns, clock_ns;
     uint64_t stack_start;  /* tells one program from the next */
     bool waits_for_exec;   /* launched: not sampled before its execve */
+    bool born;             /* during the watch */
 };
 
 struct rp_watch {
@@ -59,7 +60,7 @@ struct rp_watch {
 enum rp_watch_news { RP_WATCH_THREAD, RP_WATCH_THREAD_GONE, RP_WATCH_NAME, RP_WATCH_EXEC, RP_WATCH_PROCESS };
 typedef void rp_watch_tell(void *context, enum rp_watch_news news, uint32_t pid, uint32_t tid, uint32_t other, const char *comm);
 
-/* Adds a process with its threads; nothing is told of those. False: gone, or no memory. */
+/* Adds a process with its threads; nothing is told of those. False: gone (a zombie is), or no memory. */
 bool rp_watch_add(struct rp_watch *watch, uint32_t pid, uint64_t now_ns);
 
 /* Reads the list of threads again when it is due. Ends `p->tasks` when the process is gone. */
