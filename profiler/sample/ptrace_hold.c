@@ -95,6 +95,15 @@ bool rp_hold_copy(pid_t pid, pid_t tid, uint8_t *stack, uint32_t room, struct rp
     return true;
 }
 
+void rp_hold_heal(pid_t tid)
+{
+    struct user_regs_struct r = {0};
+    struct iovec io = {&r, sizeof r};
+
+    if (!ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &io) && io.iov_len >= sizeof r)
+        heal_interrupted_call(tid, &r);
+}
+
 bool rp_hold_let_go(pid_t tid, const struct rp_hold_stop *stop)
 {
     /* A signal on its way is delivered; a stop by job control stays one by itself. */

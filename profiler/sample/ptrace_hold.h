@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* One thread held still for the time of one copy: asked to stop, looked for, copied, let go.
  *
- *     rp_hold_ask(tid, &error)            // traced from here on, and about to stop
+ *     rp_hold_ask(tid)                    // traced from here on, and about to stop
  *     while (rp_hold_look(tid, &stop) == RP_HOLD_NOT_YET) …
- *     rp_hold_copy(pid, tid, …)           // only when RP_HOLD_STOPPED
+ *     rp_hold_copy(pid, tid, …)           // only when RP_HOLD_STOPPED; or rp_hold_heal(tid)
  *     rp_hold_let_go(tid, &stop)          // runs on, no longer traced
  *
  * Between two samples nothing is traced: signals, stops, clones, exits and execve of the target meet nobody. All calls of one thread come from one
@@ -39,6 +39,9 @@ enum rp_hold_state rp_hold_look(pid_t tid, struct rp_hold_stop *stop);
 
 /* Copies registers and up to `room` bytes of stack. False when they cannot be had (it was killed meanwhile). */
 bool rp_hold_copy(pid_t pid, pid_t tid, uint8_t *stack, uint32_t room, struct rp_hold_copy *copy);
+
+/* What rp_hold_copy does beside copying, for a stop that is not copied: an interrupted system call goes on as if nobody had watched. */
+void rp_hold_heal(pid_t tid);
 
 /* The only way out of a stop. True: let go. False: the thread was killed in its stop, and is to be looked for until it is GONE. */
 bool rp_hold_let_go(pid_t tid, const struct rp_hold_stop *stop);

@@ -197,9 +197,11 @@ static bool take_stopped(struct ptrace_sampler *s, const struct asked *a, const 
     struct rp_hold_copy copy;
     struct rp_watch_times times = {0};
     bool copied = record && rp_hold_copy((pid_t)a->pid, (pid_t)a->tid, record->data, room, &copy);
-    bool have_times = copied && t && rp_watch_schedstat(p, t, &times);
-    bool gone_on = rp_hold_let_go((pid_t)a->tid, stop);
+    bool have_times = copied && t && rp_watch_schedstat(p, t, &times), gone_on;
 
+    if (!record && stop->by_us)
+        rp_hold_heal((pid_t)a->tid);
+    gone_on = rp_hold_let_go((pid_t)a->tid, stop);
     if (!record && stop->by_us && !atomic_load(&s->stop))
         atomic_fetch_add(&s->lost, 1);
     if (copied && may_be_taken(s, a, &copy, have_times, &times)) {
