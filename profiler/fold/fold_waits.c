@@ -122,16 +122,18 @@ static enum rp_status look_at_owner(struct rp_fold *fold, uint32_t thread, rp_ev
     return status;
 }
 
-static enum rp_status look_at(struct rp_fold *fold, uint32_t thread, uint64_t now_ns, rp_event_sink *sink, void *context, bool *procfs,
+/* `asked`: there was something to look at; `procfs`: its stack was, and not its lock alone. */
+static enum rp_status look_at(struct rp_fold *fold, uint32_t thread, uint64_t now_ns, rp_event_sink *sink, void *context, bool *asked, bool *procfs,
                               struct rp_err *err)
 {
     struct rp_clock *clock = &fold->clocks.at[thread];
     const struct rp_fold_thread *t = &fold->threads.at[thread];
     enum rp_status status = RP_OK;
 
-    *procfs = false;
+    *asked = *procfs = false;
     if (t->end_ns || !fold->processes.at[t->process].live || !rp_clock_wants_look(clock, now_ns, LOOK_AFTER_NS))
         return RP_OK;
+    *asked = true;
     clock->asked_ns = clock->since_ns;
     if (!clock->at_switch.time_ns || !clock->at_switch.node) {
         *procfs = true;
@@ -151,12 +153,12 @@ enum rp_status rp_fold_look(struct rp_fold *fold, uint64_t now_ns, rp_event_sink
         return rp_fail_nomem(err);
     for (uint32_t i = 0; i < n && !status; i++) {
         uint32_t thread = fold->next_look < n ? fold->next_look : 0;
-        bool procfs;
+        bool asked, procfs;
 
         fold->next_look = thread + 1;
-        status = look_at(fold, thread, now_ns, sink, context, &procfs, err);
+        status = look_at(fold, thread, now_ns, sink, context, &asked, &procfs, err);
         looks += procfs;
-        if (procfs && (looks == LOOKS_MAX || rp_now_ns() - now_ns > LOOK_ROUND_NS))
+        if (asked && (looks == LOOKS_MAX || rp_now_ns() - now_ns > LOOK_ROUND_NS))
             break;
     }
     return status;
