@@ -221,25 +221,20 @@ enum rp_status rp_fold_end_thread(struct rp_fold *fold, uint32_t thread, uint64_
     return fold->waits ? count_wait(fold, thread, &done, err) : RP_OK;
 }
 
-/* A thread that is gone has no schedstat any more: what it was sampled for is the best figure left. */
-static uint64_t sampled_ns(const struct rp_profile *profile, uint32_t thread)
+/* What schedstat gained; an end that was not told of and a number used again make it fall. */
+static uint64_t gained(uint64_t now_ns, uint64_t begin_ns)
 {
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < profile->counts.n; i++)
-        if (profile->counts.at[i].thread == thread && profile->counts.at[i].state == RP_STATE_RUNNING)
-            sum += profile->counts.at[i].weight_ns;
-    return sum;
+    return now_ns > begin_ns ? now_ns - begin_ns : 0;
 }
 
-/* Without switch records: one figure for the whole watch. */
+/* Without switch records: one figure for the whole watch. A thread that is gone has no schedstat any more: what it was sampled for is the best figure left. */
 static enum rp_status finish_by_schedstat(struct rp_fold *fold, uint32_t thread, bool there, const struct rp_thread_info *info, struct rp_err *err)
 {
     struct rp_profile_thread *row = &fold->profile->threads.at[thread];
     uint64_t at_ns = fold->start_ns;
 
     *row = (struct rp_profile_thread){.process = row->process, .tid = row->tid, .comm = row->comm, .wall_ns = row->wall_ns, .run_delay_ns = row->run_delay_ns};
-    row->cpu_ns = there ? info->cpu_ns - fold->threads.at[thread].cpu_begin_ns : sampled_ns(fold->profile, thread);
+    row->cpu_ns = there ? gained(info->cpu_ns, fold->threads.at[thread].cpu_begin_ns) : fold->clocks.at[thread].sampled_ns;
     return fold->hidden_period_ns ? count_hidden(fold, thread, row->cpu_ns, at_ns, err) : RP_OK;
 }
 
@@ -257,9 +252,9 @@ static enum rp_status finish_thread(struct rp_fold *fold, uint32_t thread, uint6
 
     end = end > t->begin_ns ? end : t->begin_ns;
     row->wall_ns = end - t->begin_ns;
-    ran = there ? info.cpu_ns - t->cpu_begin_ns > row->wall_ns / 2 : clock->sample_ns != 0;
-    if (there && info.run_delay_ns > t->delay_begin_ns)
-        row->run_delay_ns = info.run_delay_ns - t->delay_begin_ns;
+    ran = there ? gained(info.cpu_ns, t->cpu_begin_ns) > row->wall_ns / 2 : clock->sample_ns != 0;
+    if (there)
+        row->run_delay_ns = gained(info.run_delay_ns, t->delay_begin_ns);
     if (!t->end_ns)
         rp_clock_end(clock, row, end, ran, &done);
     if (!fold->waits)
