@@ -105,6 +105,9 @@ static enum rp_status look_at_owner(struct rp_fold *fold, uint32_t thread, rp_ev
 
     if (owner == RP_NO_THREAD || owner == thread)
         return RP_OK;
+    /* Which lock it is was told by the switch: when that wait has ended since, which no record says yet, the owner is none of the next one. */
+    if (fold->clocks.at[thread].at_switch.time_ns)
+        look.out_ns = fold->clocks.at[thread].since_ns;
     look.time_ns = now_ns;
     look.owner = owner;
     look.owner_node = 0;

@@ -18,7 +18,7 @@ static uint64_t span(const struct rp_clock *clock, uint64_t time_ns)
 
 static bool fell_into(const struct rp_look *look, uint64_t out_ns, uint64_t in_ns)
 {
-    return look->time_ns && look->time_ns >= out_ns && look->time_ns <= in_ns;
+    return look->time_ns && look->time_ns >= out_ns && look->time_ns <= in_ns && (!look->out_ns || look->out_ns == out_ns);
 }
 
 /* The stack of the moment of going is the better one; from outside come the system call, the lock and who holds it. */

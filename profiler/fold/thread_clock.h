@@ -31,6 +31,7 @@ enum rp_clock_state {
 /* What was seen of a thread off the CPU. */
 struct rp_look {
     uint64_t time_ns;  /* 0: nothing was seen */
+    uint64_t out_ns;   /* when the wait began that it tells of; 0: it is that into which time_ns falls */
     uint32_t node;     /* its stack; 0 none */
     uint32_t tag;      /* lock + 1; 0 none */
     uint32_t owner;    /* thread that held the lock; RP_NO_THREAD unknown */

@@ -123,6 +123,20 @@ static void test_a_look_belongs_to_the_wait_it_fell_into(void **state)
     edge(&o, 3100, true, false);
     edge(&o, 3200, false, false);
     assert_int_equal(o.done.look.node, 0); /* used once */
+    /* One that tells of a wait by its beginning, and was made after its end, is of no wait. */
+    edge(&o, 4000, true, false);
+    o.clock.seen = seen(4600, 8);
+    o.clock.seen.out_ns = 4000;
+    edge(&o, 4500, false, false);
+    assert_int_equal(o.done.look.node, 0);
+    edge(&o, 4550, true, false);
+    edge(&o, 4900, false, false);
+    assert_int_equal(o.done.look.node, 0);
+    edge(&o, 5000, true, false);
+    o.clock.seen = seen(5100, 9);
+    o.clock.seen.out_ns = 5000;
+    edge(&o, 5200, false, false);
+    assert_int_equal(o.done.look.node, 9);
 }
 
 static void test_a_stack_at_the_switch_is_preferred_and_not_kept_over_a_preemption(void **state)
