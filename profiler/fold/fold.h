@@ -33,6 +33,7 @@ struct rp_fold_process {
 struct rp_fold_thread {
     uint32_t process; /* position in `processes` */
     uint32_t tid;
+    uint32_t ns_tid;           /* in its own pid namespace; 0: not asked yet */
     uint64_t begin_ns, end_ns; /* watched from, to (0: still) */
     uint64_t cpu_begin_ns;     /* schedstat at begin */
     uint64_t delay_begin_ns;

@@ -235,20 +235,26 @@ enum rp_status rp_fold_lock(struct rp_fold *fold, struct rp_fold_process *proces
     return status;
 }
 
-/* Thread ids in a mutex are those of the process's own pid namespace. */
-static uint32_t thread_of(const struct rp_fold *fold, const struct rp_fold_process *process, uint32_t ns_tid)
+/* Thread ids in a mutex are those of the process's own pid namespace. Each is asked for once: there may be thousands of threads. */
+static uint32_t thread_of(struct rp_fold *fold, const struct rp_fold_process *process, uint32_t ns_tid)
 {
     uint32_t position = (uint32_t)(process - fold->processes.at);
 
     if (process->ns_pid == process->pid)
         return rp_fold_find_thread(fold, position, ns_tid);
-    for (uint32_t i = 0; i < fold->threads.n; i++)
-        if (fold->threads.at[i].process == position && rp_thread_ns_tid(process->pid, fold->threads.at[i].tid) == ns_tid)
+    for (uint32_t i = 0; i < fold->threads.n; i++) {
+        struct rp_fold_thread *t = &fold->threads.at[i];
+
+        if (t->process != position || t->end_ns)
+            continue;
+        t->ns_tid = t->ns_tid ? t->ns_tid : rp_thread_ns_tid(process->pid, t->tid);
+        if (t->ns_tid == ns_tid)
             return i;
+    }
     return RP_NO_THREAD;
 }
 
-uint32_t rp_fold_lock_owner(const struct rp_fold *fold, uint32_t tag)
+uint32_t rp_fold_lock_owner(struct rp_fold *fold, uint32_t tag)
 {
     const struct rp_lock *lock;
     const struct rp_fold_process *process = NULL;
