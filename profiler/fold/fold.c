@@ -203,9 +203,19 @@ static enum rp_status on_exec(struct rp_fold *fold, struct rp_fold_process *proc
     return status;
 }
 
+/* schedstat goes on over an execve: what the thread had used when it was another program's is not this one's. */
+static void carry_times(struct rp_fold *fold, uint32_t old, uint32_t thread)
+{
+    const struct rp_fold_thread *from = &fold->threads.at[old];
+    const struct rp_profile_thread *row = &fold->profile->threads.at[old];
+
+    fold->threads.at[thread].cpu_begin_ns = from->cpu_begin_ns + (fold->waits ? row->cpu_ns : fold->clocks.at[old].sampled_ns);
+    fold->threads.at[thread].delay_begin_ns = from->delay_begin_ns + row->preempted_ns;
+}
+
 static enum rp_status on_comm(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_event *event, struct rp_err *err)
 {
-    uint32_t thread;
+    uint32_t thread, old = rp_fold_find_thread(fold, process_position(fold, process), event->tid);
     enum rp_status status = RP_OK;
 
     if (event->u.comm.exec) {
@@ -214,6 +224,8 @@ static enum rp_status on_comm(struct rp_fold *fold, struct rp_fold_process *proc
     }
     if (!status)
         status = rp_fold_thread(fold, process_position(fold, process), event->tid, event->time_ns, &thread, err);
+    if (!status && event->u.comm.exec && old != RP_NO_THREAD)
+        carry_times(fold, old, thread);
     if (!status && event->u.comm.exec) /* it is the one that runs */
         rp_clock_begin(&fold->clocks.at[thread], event->time_ns, RP_CLOCK_RUNNING);
     return status ? status : name_thread(fold, thread, event->u.comm.comm, err);
