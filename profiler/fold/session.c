@@ -22,7 +22,6 @@ enum { WAIT_MS = 100, FIRST_WAIT_MS = 10, FIRST_NS = 200000000 };
 enum { LOOK_MS = 7, LOOK_MS_SPREAD = 7 }; /* never in step with a target that waits every 10 ms */
 #define TICK_NS UINT64_C(100000000)
 
-
 struct rp_session {
     struct rp_session_options options;
     struct rp_images images;
@@ -128,8 +127,11 @@ static enum rp_status add_descendants(struct rp_session *s, struct rp_err *err)
         struct rp_process_info info;
         struct rp_err gone;
 
-        if (!is_added(s, pids.at.at[i]) && !rp_process_read(pids.at.at[i], &info, &gone))
-            status = rp_fold_add_process(&s->fold, &info, s->start_ns, err);
+        if (is_added(s, pids.at.at[i]) || rp_process_read(pids.at.at[i], &info, &gone))
+            continue;
+        status = rp_fold_add_process(&s->fold, &info, s->start_ns, err);
+        if (!status && s->writer)
+            status = rp_snapshot_writer_space(s->writer, &s->fold.processes.at[s->fold.processes.n - 1].space, err);
         if (status == RP_NOPROC) /* ended meanwhile */
             status = RP_OK;
     }
