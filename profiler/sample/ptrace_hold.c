@@ -6,7 +6,8 @@
  *   result is a register, so it is exchanged for the kernel's own "restart unless a handler runs": the program never sees it.
  * - The first stop that comes need not be the one that was asked for: a signal may be on its way, which must be handed on when letting go, or the process is
  *   being stopped by job control, which it remains.
- * - Detaching works in a stop only. */
+ * - Detaching works in a stop only.
+ * - A thread that was asked inside execve goes on, still ours, as the first thread of its process: its own number is gone, and the stop comes under that. */
 #include "sample/ptrace_hold.h"
 
 #include <elf.h>
@@ -52,6 +53,18 @@ enum rp_hold_state rp_hold_look(pid_t tid, struct rp_hold_stop *stop)
     event = stop->status >> 16;
     stop->by_us = event != EVENT_STOP || WSTOPSIG(stop->status) == SIGTRAP;
     return RP_HOLD_STOPPED;
+}
+
+enum rp_hold_state rp_hold_follow(pid_t pid, uint32_t *tid, struct rp_hold_stop *stop)
+{
+    enum rp_hold_state state = rp_hold_look((pid_t)*tid, stop);
+
+    if (state != RP_HOLD_GONE || (pid_t)*tid == pid)
+        return state;
+    state = rp_hold_look(pid, stop);
+    if (state != RP_HOLD_GONE)
+        *tid = (uint32_t)pid;
+    return state;
 }
 
 static bool is_restarted(uint64_t call)

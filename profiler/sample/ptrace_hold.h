@@ -37,6 +37,9 @@ bool rp_hold_ask(pid_t tid);
 /* Does not wait. */
 enum rp_hold_state rp_hold_look(pid_t tid, struct rp_hold_stop *stop);
 
+/* The same for a thread that may meanwhile have gone on as the first one of its process: then `tid` becomes that. */
+enum rp_hold_state rp_hold_follow(pid_t pid, uint32_t *tid, struct rp_hold_stop *stop);
+
 /* Copies registers and up to `room` bytes of stack. False when they cannot be had (it was killed meanwhile). */
 bool rp_hold_copy(pid_t pid, pid_t tid, uint8_t *stack, uint32_t room, struct rp_hold_copy *copy);
 

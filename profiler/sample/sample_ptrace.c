@@ -222,10 +222,12 @@ static void collect(struct ptrace_sampler *s)
     for (size_t i = 0; i < s->asked.n; i++) {
         struct asked a = s->asked.at[i];
         struct rp_watch_process *p;
-        struct rp_watch_thread *t;
+        struct rp_watch_thread *t = find_thread(s, &a, &p);
         struct rp_hold_stop stop;
-        enum rp_hold_state state = rp_hold_look((pid_t)a.tid, &stop);
+        enum rp_hold_state state = rp_hold_follow((pid_t)a.pid, &a.tid, &stop);
 
+        if (t && t->tid != a.tid)
+            t->asked = false;
         if (state == RP_HOLD_NOT_YET || (state == RP_HOLD_STOPPED && !take_stopped(s, &a, &stop))) {
             s->asked.at[kept++] = a;
             continue;
