@@ -8,12 +8,19 @@
 
 #include "analyze/wait_stacks.h"
 
+/* What one line of waits adds to a function that waited for a lock. */
+struct waiter {
+    uint32_t lock, function;
+    double ns;
+};
+
 struct lock_sums {
     size_t nlocks;
     double *n, *ns, *stacked;
     uint64_t *max_ns;
     uint32_t *waiter;      /* function that waits most */
     double *waiter_ns;
+    RP_VEC(struct waiter) waiters;
     double unnamed;
 };
 
@@ -25,6 +32,7 @@ static void sums_release(struct lock_sums *s)
     rp_free(s->max_ns);
     rp_free(s->waiter);
     rp_free(s->waiter_ns);
+    rp_vec_release(&s->waiters);
 }
 
 static enum rp_status sums_init(struct lock_sums *s, size_t nlocks, struct rp_err *err)
@@ -57,6 +65,35 @@ static enum rp_status waiter_of(const struct rp_waits *w, uint32_t stack, struct
     return RP_OK;
 }
 
+static int by_lock_and_function(const void *a, const void *b)
+{
+    const struct waiter *x = a, *y = b;
+
+    if (x->lock != y->lock)
+        return x->lock < y->lock ? -1 : 1;
+    return x->function < y->function ? -1 : x->function > y->function;
+}
+
+/* Its waits are spread over threads, classes and stacks: only their sum tells who waits most. */
+static void choose_waiters(struct lock_sums *s)
+{
+    size_t end;
+
+    if (s->waiters.n)
+        qsort(s->waiters.at, s->waiters.n, sizeof *s->waiters.at, by_lock_and_function);
+    for (size_t i = 0; i < s->waiters.n; i = end) {
+        const struct waiter *first = &s->waiters.at[i];
+        double ns = 0;
+
+        for (end = i; end < s->waiters.n && by_lock_and_function(&s->waiters.at[end], first) == 0; end++)
+            ns += s->waiters.at[end].ns;
+        if (ns > s->waiter_ns[first->lock]) {
+            s->waiter_ns[first->lock] = ns;
+            s->waiter[first->lock] = first->function;
+        }
+    }
+}
+
 static enum rp_status add_waits(const struct rp_waits *w, struct lock_sums *s, struct rp_err *err)
 {
     const struct rp_profile *p = w->view->profile;
@@ -66,7 +103,8 @@ static enum rp_status add_waits(const struct rp_waits *w, struct lock_sums *s, s
     enum rp_status status = RP_OK;
 
     for (size_t i = 0; i < w->stacks->norder && status == RP_OK; i++) {
-        uint32_t line = w->stacks->order[i], stack = w->stacks->stack_of[line], waiter;
+        uint32_t line = w->stacks->order[i], stack = w->stacks->stack_of[line], function;
+        struct waiter *waiter;
         const struct rp_wait *wait = &p->waits.at[line];
         uint32_t category = w->stacks->at.at[stack].verdict.category;
         size_t lock = (size_t)wait->tag - 1;
@@ -82,12 +120,16 @@ static enum rp_status add_waits(const struct rp_waits *w, struct lock_sums *s, s
         s->ns[lock] += w->stacks->ns[line];
         s->stacked[lock] += (double)wait->n;
         s->max_ns[lock] = wait->max_ns > s->max_ns[lock] ? wait->max_ns : s->max_ns[lock];
-        status = waiter_of(w, stack, &frames, &waiter, err);
-        if (!status && w->stacks->ns[line] > s->waiter_ns[lock]) {
-            s->waiter_ns[lock] = w->stacks->ns[line];
-            s->waiter[lock] = waiter;
-        }
+        status = waiter_of(w, stack, &frames, &function, err);
+        if (status)
+            break;
+        waiter = rp_vec_add(&s->waiters);
+        if (waiter)
+            *waiter = (struct waiter){(uint32_t)lock, function, w->stacks->ns[line]};
+        else
+            status = rp_fail_nomem(err);
     }
+    choose_waiters(s);
     rp_frames_release(&frames);
     return status;
 }
