@@ -124,6 +124,11 @@ class CaseA14Deadline(harness.Case):
         self.assertFalse(set(target.states()) & set("Tt"))
 
 
+# Rowload reads its CPU clock every 200 us. A stop takes some microseconds to reach a running thread, and a system call made meanwhile ends in it: seen
+# here, 0.5 % of the samples by perf are 3 % by ptrace. All other categories agree.
+SYSTEM_CALLS = "clock reads"
+
+
 class Agreement(harness.Case):
     """Both samplers at the same time on the same target: what they say differs by chance only."""
 
@@ -140,6 +145,9 @@ class Agreement(harness.Case):
         self.assertGreaterEqual(ptrace.complete_share(), 0.99)
         for name, row in perf.categories.items():
             other = ptrace.categories.get(name)
+            if name == SYSTEM_CALLS:
+                self.assertLessEqual(other["share"] if other else 0, row["share"] + 0.06, name)
+                continue
             # Two intervals of 95 % that do not touch: once in some thousand categories by chance; twice their width is allowed.
             width = (row["high"] - row["low"]) + ((other["high"] - other["low"]) if other else 4 / ptrace.samples)
             self.assertLessEqual(abs(row["share"] - (other["share"] if other else 0)), width, name)
