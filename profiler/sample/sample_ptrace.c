@@ -9,10 +9,8 @@
  * from the look to the stop (its count of switches says so), or in user code; one that stands at a system call without that proof was
  * most likely waking up from it, and is taken only when credit has piled up.
  *
- * A stop takes microseconds to reach a running thread, and a system call made meanwhile ends in it: short system calls are seen too often, by about the
- * number of microseconds times their rate (3 % where 0.5 % are true, at 5 000 calls a second).
- *
- * The trap: a thread in uninterruptible sleep stops when the kernel lets it, perhaps never. It is looked for on the way, not waited for. */
+ * The traps: a stop takes microseconds to reach a running thread, and a system call made meanwhile ends in it, so short ones are seen too often (3 %
+ * where 0.5 % are true, at 5 000 calls a second). And a thread in uninterruptible sleep stops when the kernel lets it, perhaps never. It is looked for on the way, not waited for. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
