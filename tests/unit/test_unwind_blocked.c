@@ -115,12 +115,16 @@ static void assert_prefix(struct unwind_tracee *t, const struct rp_walk *part)
 
 static void test_rip_and_rsp_are_enough_where_threads_block(void **state)
 {
-    struct unwind_tracee *t = unwind_tracee_fork(body, NULL);
+    struct unwind_tracee *t;
     struct rp_walk walk;
     struct rp_err err = {0};
     unsigned steps = 0, calls = 0, whole = 0;
 
     (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* its code finds every CFA by rbp, which is what is not known here; distributions' code does not */
+#endif
+    t = unwind_tracee_fork(body, NULL);
     assert_non_null(t);
     assert_true(unwind_tracee_run_to_trap(t));
     assert_int_equal(rp_walk_init(&walk, &err), RP_OK);
