@@ -17,14 +17,6 @@ enum rp_arm rp_race_turn(uint32_t round, uint32_t config, uint32_t place)
     return (enum rp_arm)((about ? first + RP_ARMS - place : first + place) % RP_ARMS);
 }
 
-/* CPU time over wall time; larger is less disturbed. */
-static double undisturbed(const struct rp_bench_run *run)
-{
-    double cpu = run->thread_secs > 0 ? run->thread_secs : run->process_secs;
-
-    return run->wall_secs > 0 ? cpu / run->wall_secs : 0;
-}
-
 struct runner {
     const struct rp_race *race;
     struct rp_bench *bench;
@@ -60,7 +52,11 @@ static size_t longest_command(const struct rp_race *race)
 static enum rp_status run_best(struct runner *r, struct rp_bench_run *best, struct rp_err *err)
 {
     const struct rp_race *race = r->race;
-    struct rp_run_spec spec = {.file = race->arms[best->arm].file, .calls = race->calls, .timeout_secs = race->timeout_secs, .stop = race->stop};
+    struct rp_run_spec spec = {.file = race->arms[best->arm].file,
+                               .calls = race->calls,
+                               .timeout_secs = race->timeout_secs,
+                               .one_cpu = race->one_cpu,
+                               .stop = race->stop};
     struct rp_bench_run run;
 
     memcpy(&spec.argv, &r->argv, sizeof spec.argv); /* execv takes strings it does not write to as if it did */
@@ -76,7 +72,7 @@ static enum rp_status run_best(struct runner *r, struct rp_bench_run *best, stru
                 return rp_fail(err, why.status, "%s", why.text);
             return rp_fail(err, RP_FAILED, "configuration '%.100s', round %u, %s: %.300s", r->at.config, r->at.round, rp_arm_name(best->arm), why.text);
         }
-        if (attempt == 1 || undisturbed(&run) > undisturbed(best))
+        if (attempt == 1 || rp_run_undisturbed(&run, race->one_cpu) > rp_run_undisturbed(best, race->one_cpu))
             *best = run;
         best->attempts = attempt;
         if (!best->contended)

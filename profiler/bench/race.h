@@ -30,6 +30,7 @@ struct rp_race {
     const struct rp_suite *suite; /* at least one configuration */
     uint32_t rounds, repeats;
     double calls, timeout_secs;
+    bool one_cpu; /* runs inherit our CPUs, and that is one */
     const volatile sig_atomic_t *stop;
     void (*progress)(void *context, const struct rp_race_at *at);
     /* A run that counts, already in the bench; a failure ends the race. */

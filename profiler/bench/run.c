@@ -220,9 +220,16 @@ static double rate_of(double calls, double secs)
     return calls > 0 && secs > 0 ? calls / secs : NAN;
 }
 
-static void fill(struct rp_bench_run *run, const struct rp_rate_line *rate)
+double rp_run_undisturbed(const struct rp_bench_run *run, bool one_cpu)
 {
-    double cpu = rate->thread_cpu_secs > 0 ? rate->thread_cpu_secs : rate->cpu_secs;
+    double cpu = run->thread_secs > 0 && !one_cpu ? run->thread_secs : run->process_secs;
+
+    return run->wall_secs > 0 ? cpu / run->wall_secs : 0;
+}
+
+static void fill(struct rp_bench_run *run, const struct rp_rate_line *rate, bool one_cpu)
+{
+    double undisturbed;
 
     run->calls = rate->calls;
     run->rows = rate->rows;
@@ -234,7 +241,8 @@ static void fill(struct rp_bench_run *run, const struct rp_rate_line *rate)
     run->rate[RP_RATE_THREAD] = rate_of(rate->calls, rate->thread_cpu_secs);
     run->voluntary = rate->nvcsw;
     run->involuntary = rate->nivcsw;
-    run->contended = cpu > 0 && rate->secs > 0 && cpu / rate->secs < RP_CONTENDED;
+    undisturbed = rp_run_undisturbed(run, one_cpu);
+    run->contended = undisturbed > 0 && undisturbed < RP_CONTENDED;
 }
 
 static enum rp_status conclude(const struct process *p, const struct rp_run_spec *spec, struct rp_bench_run *run, struct rp_err *err)
@@ -253,7 +261,7 @@ static enum rp_status conclude(const struct process *p, const struct rp_run_spec
         rate.nvcsw = (uint64_t)p->usage.ru_nvcsw;
         rate.nivcsw = (uint64_t)p->usage.ru_nivcsw;
     }
-    fill(run, &rate);
+    fill(run, &rate, spec->one_cpu);
     run->whole_wall_secs = p->secs;
     run->whole_cpu_secs = cpu;
     return RP_OK;

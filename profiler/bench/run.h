@@ -16,6 +16,7 @@ struct rp_run_spec {
     char *const *argv; /* ends with NULL */
     double calls;      /* how many calls it makes, when it prints no RATE line; 0: it must */
     double timeout_secs;
+    bool one_cpu;      /* all its threads share one CPU */
     const volatile sig_atomic_t *stop;
 };
 
@@ -23,5 +24,9 @@ struct rp_run_spec {
  * whole process. Its stdin is empty; the end of what it says on stderr is in the sentence when it fails. RP_FAILED: it could not be started, ended badly,
  * said nothing usable, or took longer than the timeout. RP_INTR: *stop. It never outlives this call. */
 enum rp_status rp_run_once(const struct rp_run_spec *spec, struct rp_bench_run *run, struct rp_err *err);
+
+/* CPU time over wall time of the calls counted: the larger, the less disturbed; 0 when not known. It is the thread's that works, but on one CPU the process's:
+ * there its own other threads stop the first one, which is no disturbance. */
+double rp_run_undisturbed(const struct rp_bench_run *run, bool one_cpu);
 
 #endif

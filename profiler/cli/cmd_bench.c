@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "report/bench_report.h"
+#include "sample/perf_cpus.h"
+#include "target/process.h"
 
 /* Everything a run of the command holds. */
 struct job {
@@ -35,7 +38,7 @@ static enum rp_status check_use(const struct rp_args *args, struct rp_err *err)
     const struct rp_bench_settings *b = &args->settings.bench;
     bool runs = b->old || b->new || b->noise;
 
-    if (b->read && (runs || b->configs.n || b->suites.n || b->csv || b->snapshot))
+    if (b->read && (runs || b->configs.n || b->suites.n || b->csv || b->snapshot || b->cpus))
         return rp_fail(err, RP_USAGE, "--read judges runs that were made already; it does not go with options that make some");
     if (b->noise && (b->old || b->new))
         return rp_fail(err, RP_USAGE, "--noise compares a program with itself; it does not go with --old and --new");
@@ -180,6 +183,27 @@ static void show_progress(void *context, const struct rp_race_at *at)
     rp_buf_release(&line);
 }
 
+/* Keeps us to the CPUs of --cpus, and with us what we start. */
+static enum rp_status keep_to_cpus(const char *text, struct rp_err *err)
+{
+    struct rp_cpu_list list = {0};
+    cpu_set_t set;
+    bool good = rp_cpu_list_parse(text, strlen(text), &list);
+
+    CPU_ZERO(&set);
+    for (size_t i = 0; good && i < list.at.n; i++) {
+        good = list.at.at[i] < CPU_SETSIZE;
+        if (good)
+            CPU_SET((size_t)list.at.at[i], &set);
+    }
+    rp_vec_release(&list.at);
+    if (!good)
+        return rp_fail(err, RP_USAGE, "--cpus takes a list of CPUs such as 1 or 0-3,8, not '%.80s'", text);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        return rp_fail(err, RP_USAGE, "--cpus %.80s: none of these can be used (%s); `taskset -pc $$` prints those that can", text, strerror(errno));
+    return RP_OK;
+}
+
 static enum rp_status measure(struct job *job, struct rp_err *err)
 {
     const struct rp_bench_settings *b = &job->settings->bench;
@@ -188,6 +212,7 @@ static enum rp_status measure(struct job *job, struct rp_err *err)
                            .repeats = (uint32_t)b->repeats,
                            .calls = b->calls,
                            .timeout_secs = b->timeout,
+                           .one_cpu = rp_process_cpus((uint32_t)getpid()) == 1,
                            .stop = rp_stop_install(),
                            .progress = show_progress,
                            .keep = keep_run,
@@ -226,6 +251,7 @@ static enum rp_status show(struct job *job, const struct rp_args *args, const ch
                                      .verdicts = &job->verdicts,
                                      .programs_known = !b->read,
                                      .noise = b->noise != NULL,
+                                     .cpus = b->cpus,
                                      .cut_short = cut_short,
                                      .color = rp_wants_color(job->settings),
                                      .verbose = job->settings->verbose};
@@ -254,8 +280,11 @@ static enum rp_status show(struct job *job, const struct rp_args *args, const ch
 
 static enum rp_status prepare(struct job *job, struct rp_err *err)
 {
+    const char *cpus = job->settings->bench.cpus;
     enum rp_status status = read_suite(job, err);
 
+    if (!status && cpus)
+        status = keep_to_cpus(cpus, err);
     if (!status)
         status = rp_bench_copies_make(&job->copies, job->settings, err);
     if (!status)

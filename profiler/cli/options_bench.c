@@ -52,6 +52,7 @@ WORD(filter, "--filter", "a part of the names of configurations")
 WORD(exclude, "--exclude", "a part of the names of configurations")
 WORD(snapshot, "--snapshot", "the path of a folder")
 WORD(shape_check, "--shape-check", "the path of a profile, and further ones behind the options")
+WORD(cpus, "--cpus", "CPUs such as 1 or 0-3,8")
 SWITCH(fdr, bench.fdr)
 SWITCH(in_place, bench.in_place)
 SWITCH(force, force)
@@ -160,6 +161,7 @@ static const struct rp_option race_options[] = {
     {"exclude", 0, "TEXT", "no configurations whose names hold this", set_exclude},
     {"runs", 'n', "N", "rounds: processes per arm and configuration (default 10)", set_runs},
     {"repeats", 0, "N", "how often a contended run is repeated (default 3)", set_repeats},
+    {"cpus", 0, "LIST", "run everything on these CPUs, such as 1 or 0-3,8 (as taskset and compare.js's CPUSET do)", set_cpus},
     {"calls", 0, "N", "calls that one run makes, for commands that print no RATE line", set_calls},
     {"timeout", 0, "S", "end a run, and the benchmark, after so many seconds (default 300)", set_timeout},
     {"snapshot", 0, "DIR", "keep the copies of the programs here (default: a temporary folder)", set_snapshot},

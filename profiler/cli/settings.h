@@ -22,7 +22,7 @@ enum rp_color_wish { RP_COLOR_AUTO, RP_COLOR_ALWAYS, RP_COLOR_NEVER };
 /* What `rowprof bench` is told. */
 struct rp_bench_settings {
     const char *old, *new, *noise; /* commands */
-    const char *read, *csv, *snapshot, *shape_check, *filter, *exclude;
+    const char *read, *csv, *snapshot, *shape_check, *filter, *exclude, *cpus;
     RP_VEC(const char *) configs;
     RP_VEC(const char *) suites;
     uint64_t runs, repeats;

@@ -164,6 +164,7 @@ void rp_bench_emit_json(const struct rp_bench_report *r, struct rp_buf *out)
     }
     rp_json_key_string(&w, "rate", rate_keys[v->options.rate]);
     rp_json_key_double(&w, "alpha", v->options.alpha, 6);
+    rp_json_key_string(&w, "cpus", r->cpus);
     rp_json_key_string(&w, "cut_short", r->cut_short);
     put_totals(&w, v);
     rp_json_key(&w, "configs");

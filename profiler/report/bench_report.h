@@ -35,6 +35,7 @@ struct rp_bench_report {
     bool programs_known;
     struct rp_bench_program old, new;
     bool noise;     /* three copies of one program: nothing should be convicted */
+    const char *cpus;      /* to which it was kept, as asked for; NULL: to none */
     const char *cut_short; /* why it ended early; NULL: it did not */
     const struct rp_bench_shape_note *shape; /* NULL: not asked for */
     bool color, verbose;

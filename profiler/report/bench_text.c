@@ -260,8 +260,9 @@ void rp_bench_put_summary(const struct rp_bench_report *r, const char *before, s
     if (!isnan(v->detectable))
         rp_buf_printf(out, "%ssmallest detectable change: %.1f %% (median config, power 80 %%); to be convicted among %zu: %.1f %%\n", before,
                       100 * v->detectable, v->judged, 100 * v->convictable);
-    rp_buf_printf(out, "%srates by %s; %zu runs, %zu contended (CPU time below %.0f %% of wall time), %zu repeated\n", before,
-                  rp_rate_name(v->options.rate), v->runs, v->contended, 100 * RP_CONTENDED, v->repeated);
+    rp_buf_printf(out, "%srates by %s; %zu runs%s%s, %zu contended (CPU time below %.0f %% of wall time), %zu repeated\n", before,
+                  rp_rate_name(v->options.rate), v->runs, r->cpus ? " on CPU " : "", r->cpus ? r->cpus : "", v->contended, 100 * RP_CONTENDED,
+                  v->repeated);
     if (r->verbose)
         rp_buf_printf(out, "%sexpected by chance alone among %zu: %.2f *, %.2f **, %.2f ***\n", before, v->judged, 0.05 * (double)v->judged,
                       0.01 * (double)v->judged, 0.001 * (double)v->judged);

@@ -5,6 +5,7 @@ One run of the benchmark serves all findings here. The short mode takes only get
 """
 import functools
 import json
+import os
 import subprocess
 
 from .judging import near, outcome
@@ -17,7 +18,8 @@ FULL_ROUNDS, SHORT_ROUNDS, TIMEOUT = 10, 4, 7200
 
 @functools.lru_cache(maxsize=None)
 def bench():
-    command = [str(Tools.rowprof), "bench", "--old", runtime("node26.7"), "--new", runtime("node26.8"), "--suite", str(SUITE), "--format", "json"]
+    command = [str(Tools.rowprof), "bench", "--old", runtime("node26.7"), "--new", runtime("node26.8"), "--suite", str(SUITE), "--format", "json",
+               "--cpus", str(max(os.sched_getaffinity(0)))]
     command += ["-n", str(FULL_ROUNDS), "--repeats", "1"] if Tools.scale > 1 else ["-n", str(SHORT_ROUNDS), "--repeats", "0", "--filter", "get "]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT)
     if done.returncode:

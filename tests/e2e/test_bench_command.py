@@ -166,6 +166,23 @@ class Circumstances(Bench):
         self.assertEqual({float(row["process_secs"]) for row in rows}, {0.8})
         self.assertEqual([int(row["calls"]) % 4 for row in rows], [2] * 6)
 
+    def test_kept_to_one_cpu(self):
+        # what a process's own threads take from the one that works is no disturbance where they have one CPU among them
+        text = '#!/bin/sh\n# {0}\ngrep Cpus_allowed_list /proc/self/status >> "$COUNT"\necho "RATE calls={1} secs=1 cpu_secs=0.99 thread_cpu_secs=0.75"\n'
+        old, new = self.script("old", text.format("old", 100)), self.script("new", text.format("new", 110))
+        cpu = max(os.sched_getaffinity(0))
+        got = self.json("--old", old, "--new", new, "-n", "2", "--cpus", str(cpu))
+        self.assertEqual((got["cpus"], got["contended"], got["runs"]), (str(cpu), 0, 6))
+        with open(self.count, encoding="utf-8") as file:
+            self.assertEqual(set(file.read().split("\n")), {f"Cpus_allowed_list:\t{cpu}", ""})
+        shown = self.bench("--old", old, "--new", new, "-n", "1", "--cpus", str(cpu)).stdout
+        self.assertIn(f"3 runs on CPU {cpu}, 0 contended", shown)
+        if len(os.sched_getaffinity(0)) > 1:
+            self.assertEqual(self.json("--old", old, "--new", new, "-n", "2", "--repeats", "0")["contended"], 6)
+        for wrong in ("one", "1-", "", "9000", "1000"):
+            run = self.bench("--old", old, "--new", new, "--cpus", wrong, status=2)
+            self.assertIn("--cpus", run.stderr)
+
     def test_without_a_rate_line_the_whole_process_counts(self):
         quiet = "#!/bin/sh\n# {0}\ni=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done\n"
         old, new = self.script("old", quiet.format("old")), self.script("new", quiet.format("new"))
