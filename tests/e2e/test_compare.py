@@ -63,6 +63,7 @@ class KnownCosts(Comparison):
         whole = found["whole"]
         seen = self.json_of("shapes", one, ten, hundred, "--by", "category")["shapes"][1]
         self.assertEqual(seen["n"], 10)
+        self.assertIsNotNone(seen["ns_error"], "fewer than three RATE lines came in time")
         predicted = whole["per_call_ns"] + 10 * whole["per_row_ns"]
         self.assertLess(abs(predicted / seen["ns"] - 1), 0.05 + 2 * seen["ns_error"] / seen["ns"], (whole, seen))
 
