@@ -27,7 +27,10 @@ uint64_t rp_perf_period_ns(uint32_t hz)
 
 static void set_source(struct perf_event_attr *attr, const struct rp_perf_want *want)
 {
-    if (want->source == RP_SOURCE_CYCLES) {
+    if (want->clockless) {
+        attr->type = PERF_TYPE_SOFTWARE;
+        attr->config = PERF_COUNT_SW_DUMMY;
+    } else if (want->source == RP_SOURCE_CYCLES) {
         attr->type = PERF_TYPE_HARDWARE;
         attr->config = PERF_COUNT_HW_CPU_CYCLES;
         attr->freq = 1;
@@ -87,6 +90,19 @@ int rp_perf_open_event(const struct rp_perf_want *want, int tid, int cpu)
     attr.comm = attr.comm_exec = 1;
     attr.task = 1;
     return perf_event_open(&attr, tid, cpu);
+}
+
+int rp_perf_open_clock(const struct rp_perf_want *want, int cpu)
+{
+    struct rp_perf_want clock = *want;
+    struct perf_event_attr attr;
+
+    clock.clockless = clock.enable_on_exec = false;
+    attr = stack_attr(&clock, -1);
+    set_source(&attr, &clock);
+    attr.exclude_kernel = !want->kernel;
+    attr.exclude_idle = 1;
+    return perf_event_open(&attr, -1, cpu);
 }
 
 int rp_perf_open_owner(int cpu)

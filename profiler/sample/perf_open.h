@@ -18,10 +18,14 @@ struct rp_perf_want {
     bool count_lost;        /* PERF_FORMAT_LOST (kernel 6.0) */
     bool enable_on_exec;
     bool switches;          /* a record whenever a thread goes off or on the CPU */
+    bool clockless;         /* side records only: clocks of whole CPUs take the samples */
 };
 
 /* Opens a disabled sampling event for thread `tid` (-1: every thread) on `cpu`. Descriptor or -errno. */
 int rp_perf_open_event(const struct rp_perf_want *want, int tid, int cpu);
+
+/* Opens a disabled event that samples whatever runs on `cpu`, and nothing else; not the idle thread. Descriptor or -errno. */
+int rp_perf_open_clock(const struct rp_perf_want *want, int cpu);
 
 /* Opens a disabled event that copies the stack of a thread going off the CPU, each `period`-th time. Needs the kernel's visibility. Descriptor or
  * -errno. */

@@ -22,15 +22,6 @@ enum {
     FLOODS_MAX = 10,        /* one second */
 };
 
-static bool add_id(struct rp_perf_peeks *peeks, uint64_t id)
-{
-    uint64_t *slot = rp_vec_add(&peeks->ids);
-
-    if (slot)
-        *slot = id;
-    return slot != NULL;
-}
-
 /* The same thread and CPU as a sampling event. False: not to be had. */
 static bool open_beside(struct rp_perf_sampler *s, const struct rp_perf_event *event)
 {
@@ -40,7 +31,7 @@ static bool open_beside(struct rp_perf_sampler *s, const struct rp_perf_event *e
 
     if (fd < 0)
         return false;
-    slot = id && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring) == 0 && add_id(&s->peeks, id) ? rp_vec_add(&s->peeks.events.at) : NULL;
+    slot = id && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring) == 0 && rp_perf_ids_add(&s->peeks.ids, id) ? rp_vec_add(&s->peeks.events.at) : NULL;
     if (!slot) {
         close(fd);
         return false;
@@ -64,21 +55,6 @@ void rp_perf_peeks_open(struct rp_perf_sampler *s)
         (void)open_beside(s, &s->events.at.at[i]); /* a thread may have ended */
     if (s->running)
         (void)rp_perf_set_enable(&s->peeks.events, true);
-}
-
-bool rp_perf_peeks_own(const struct rp_perf_peeks *peeks, uint64_t id)
-{
-    size_t low = 0, high = peeks->ids.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (peeks->ids.at[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < peeks->ids.n && peeks->ids.at[low] == id;
 }
 
 /* Xorshift: what is drawn must only not be in step with the target. */

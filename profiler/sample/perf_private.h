@@ -24,16 +24,29 @@ struct rp_perf_events {
     RP_VEC(struct rp_perf_event) at;
 };
 
+/* Ids of events, rising. */
+struct rp_perf_ids {
+    RP_VEC(uint64_t) at;
+};
+
 /* Events that copy stacks of threads going off the CPU, where that is allowed. */
 struct rp_perf_peeks {
     struct rp_perf_events events;
-    RP_VEC(uint64_t) ids;       /* of all that were ever opened, rising: their samples are no samples of running threads */
+    struct rp_perf_ids ids;     /* of all that were ever opened: their samples are no samples of running threads */
     struct rp_perf_owners owners;
     uint64_t period;            /* each so-many-th switch on the average; 0: not begun, all of them */
     uint64_t window_ns, taken;  /* since when, how many: for the rate of all threads together */
     uint64_t jitter_ns;         /* when periods were last drawn */
     uint64_t random;
     uint32_t floods;            /* windows in a row that a longer period did not help */
+};
+
+/* Clocks of whole CPUs, one each, in place of the threads' own where those switch often. */
+struct rp_perf_clocks {
+    struct rp_perf_events events; /* empty: the threads have their own */
+    struct rp_perf_ids ids;       /* of all that were ever opened */
+    bool refused;
+    uint64_t window_ns, seen; /* since when, switch records by then */
 };
 
 struct rp_perf_target {
@@ -60,6 +73,7 @@ struct rp_perf_sampler {
     struct rp_perf_events events;
     struct rp_perf_owners owners;
     struct rp_perf_peeks peeks;
+    struct rp_perf_clocks clocks;
     struct rp_sampler_stats stats;
     uint64_t lost_records; /* by LOST records */
     uint64_t lost_closed;  /* by PERF_FORMAT_LOST, of events that are closed */
@@ -67,6 +81,7 @@ struct rp_perf_sampler {
     uint64_t walked, cut;  /* since the stack copy last grew */
     bool may_grow;
     bool running;
+    bool off; /* by toggle */
 };
 
 /* Adds a process to those whose records count, unless it is one already or there are too many. */
@@ -88,9 +103,20 @@ uint64_t rp_perf_set_drop_own(struct rp_perf_sampler *s, uint32_t tid, uint64_t 
 void rp_perf_set_count_lost(struct rp_perf_sampler *s);
 void rp_perf_set_close(struct rp_perf_sampler *s, struct rp_perf_events *events);
 
+/* Replaces all events by ones of `want`, for every thread there is now, switched on; closes the old ones. False: it did not fit, or was refused, and all is
+ * as it was. */
+enum rp_status rp_perf_set_replace(struct rp_perf_sampler *s, const struct rp_perf_want *want, bool *done, struct rp_err *err);
+
+bool rp_perf_ids_add(struct rp_perf_ids *ids, uint64_t id);
+bool rp_perf_ids_have(const struct rp_perf_ids *ids, uint64_t id);
+
+/* After each drain: where threads switch often, the clocks of whole CPUs take over. RP_NOMEM only. */
+enum rp_status rp_perf_clocks_adapt(struct rp_perf_sampler *s, uint64_t now_ns, struct rp_err *err);
+/* Opens them anew with the stack copy that is wanted now. False: the old ones go on. */
+bool rp_perf_clocks_reopen(struct rp_perf_sampler *s);
+
 /* Opens the peeks for all threads that have events. What does not fit the limits is left out. */
 void rp_perf_peeks_open(struct rp_perf_sampler *s);
-bool rp_perf_peeks_own(const struct rp_perf_peeks *peeks, uint64_t id);
 /* After each drain: fits the period to the rate, and draws each event's anew around it. */
 void rp_perf_peeks_adapt(struct rp_perf_sampler *s, uint64_t now_ns);
 void rp_perf_peeks_close(struct rp_perf_sampler *s);

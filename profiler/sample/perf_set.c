@@ -412,44 +412,65 @@ static uint64_t lowest_id(const struct rp_perf_events *events)
     return lowest;
 }
 
-enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes, struct rp_err *err)
+enum rp_status rp_perf_set_replace(struct rp_perf_sampler *s, const struct rp_perf_want *want, bool *done, struct rp_err *err)
 {
-    struct rp_perf_events larger = {0};
+    struct rp_perf_events fresh = {0};
     struct rp_perf_want saved = s->want;
     size_t room = rp_perf_set_room(s);
     struct opening o = {0};
     enum rp_status status = RP_OK;
 
-    if (s->rings.at[0].data_bytes / stack_bytes < RECORDS_PER_RING_MIN || room < s->events.at.n * 2) {
+    *done = false;
+    if (room < s->events.at.n * 2)
+        return RP_OK;
+    s->want = *want;
+    s->want.enable_on_exec = false;
+    if (!s->stats.system_wide)
+        status = open_threads(s, room - s->events.at.n, &fresh, &o, err);
+    else if (open_on_all_cpus(s, -1, &fresh) != 0)
+        o.unsampled = 1;
+    if (status || o.unsampled || !fresh.at.n || !rp_perf_set_enable(&fresh, true)) {
+        rp_perf_set_close(s, &fresh);
+        s->want = saved;
+        return status;
+    }
+    s->owners.newest = lowest_id(&fresh);
+    (void)rp_perf_set_enable(&s->events, false);
+    rp_perf_set_close(s, &s->events);
+    s->events = fresh;
+    s->stats.vanished += o.vanished;
+    *done = true;
+    return RP_OK;
+}
+
+enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes, struct rp_err *err)
+{
+    struct rp_perf_want want = s->want;
+    bool fits = s->rings.at[0].data_bytes / stack_bytes >= RECORDS_PER_RING_MIN, files = rp_perf_set_room(s) >= s->events.at.n * 2, done;
+    enum rp_status status = RP_OK;
+
+    if (!fits || !files) {
         rp_perf_note(s, "Stacks are cut at %u bytes, and a larger copy does not fit the limits (%s).", s->want.stack_bytes,
-                     room < s->events.at.n * 2 ? "ulimit -n" : "kernel.perf_event_mlock_kb, ulimit -l");
+                     files ? "kernel.perf_event_mlock_kb, ulimit -l" : "ulimit -n");
         s->may_grow = false;
         return RP_OK;
     }
     rp_perf_peeks_close(s);
-    room -= s->events.at.n;
-    s->want.stack_bytes = stack_bytes;
-    s->want.enable_on_exec = false;
-    if (!s->stats.system_wide)
-        status = open_threads(s, room, &larger, &o, err);
-    else if (open_on_all_cpus(s, -1, &larger) != 0)
-        o.unsampled = 1;
-    if (status || o.unsampled || !larger.at.n || !rp_perf_set_enable(&larger, true)) {
-        rp_perf_set_close(s, &larger);
-        s->want = saved;
-        s->may_grow = false;
-        rp_perf_peeks_open(s);
-        return status;
+    want.stack_bytes = stack_bytes;
+    if (s->clocks.events.at.n) {
+        s->want.stack_bytes = stack_bytes;
+        done = rp_perf_clocks_reopen(s);
+        s->want.stack_bytes = done ? stack_bytes : s->stats.stack_bytes;
+    } else {
+        status = rp_perf_set_replace(s, &want, &done, err);
     }
-    s->owners.newest = lowest_id(&larger);
-    (void)rp_perf_set_enable(&s->events, false);
-    rp_perf_set_close(s, &s->events);
-    s->events = larger;
-    s->stats.vanished += o.vanished;
-    s->stats.stack_bytes = stack_bytes;
-    s->stats.stack_grown++;
+    s->may_grow = s->may_grow && done;
+    if (done) {
+        s->stats.stack_bytes = stack_bytes;
+        s->stats.stack_grown++;
+    }
     rp_perf_peeks_open(s);
-    return RP_OK;
+    return status;
 }
 
 bool rp_perf_set_enable(const struct rp_perf_events *events, bool on)
@@ -488,7 +509,11 @@ uint64_t rp_perf_set_drop_own(struct rp_perf_sampler *s, uint32_t tid, uint64_t 
 
 void rp_perf_set_count_lost(struct rp_perf_sampler *s)
 {
+    const struct rp_perf_events *open[] = {&s->events, &s->clocks.events};
+
     s->lost_open = 0;
-    for (size_t i = 0; i < s->events.at.n; i++)
-        s->lost_open += rp_perf_event_lost(s->events.at.at[i].fd, s->want.count_lost);
+    for (size_t set = 0; set < sizeof open / sizeof *open; set++) {
+        for (size_t i = 0; i < open[set]->at.n; i++)
+            s->lost_open += rp_perf_event_lost(open[set]->at.at[i].fd, s->want.count_lost);
+    }
 }

@@ -53,7 +53,7 @@ static enum rp_status perf_start(struct rp_sampler *base, struct rp_err *err)
         return status;
     s->running = true;
     s->stats.waits = s->want.switches;
-    s->peeks.window_ns = rp_now_ns();
+    s->peeks.window_ns = s->clocks.window_ns = rp_now_ns();
     if (!s->options.enable_on_exec && (!rp_perf_set_enable(&s->events, true) || !rp_perf_set_enable(&s->peeks.events, true)))
         return rp_fail(err, RP_FAILED, "an event could not be switched on (%s); try again", strerror(errno));
     return RP_OK;
@@ -130,6 +130,12 @@ static enum rp_perf_verdict judge(struct rp_perf_sampler *s, uint32_t r, const s
     return verdict;
 }
 
+/* One clock a CPU: nothing is seen twice. */
+static bool is_by_clock(const struct rp_perf_sampler *s, const struct rp_perf_record *record)
+{
+    return record->event.kind == RP_EVENT_SAMPLE && rp_perf_ids_have(&s->clocks.ids, record->id);
+}
+
 /* A stack of a thread going off the CPU comes as a sample of another event. */
 static enum rp_perf_verdict judge_peek(struct rp_perf_sampler *s, uint32_t r, const struct rp_perf_record *record)
 {
@@ -165,14 +171,14 @@ static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_si
 {
     struct rp_perf_record *record = &s->pending[r].record;
 
-    bool peek = record->event.kind == RP_EVENT_SAMPLE && rp_perf_peeks_own(&s->peeks, record->id);
+    bool peek = record->event.kind == RP_EVENT_SAMPLE && rp_perf_ids_have(&s->peeks.ids, record->id);
 
     if (s->options.children && record->event.kind == RP_EVENT_FORK && is_target(s, record->event.u.fork.parent_pid) &&
         rp_perf_target_add(s, record->event.pid, err))
         return err->status;
     if (!is_target(s, record->event.pid))
         return RP_OK;
-    switch (peek ? judge_peek(s, r, record) : judge(s, r, record)) {
+    switch (is_by_clock(s, record) ? RP_PERF_TAKE : peek ? judge_peek(s, r, record) : judge(s, r, record)) {
     case RP_PERF_NOMEM:
         return rp_fail_nomem(err);
     case RP_PERF_TWICE:
@@ -224,6 +230,8 @@ static enum rp_status perf_drain(struct rp_sampler *base, bool final, rp_event_s
         rp_perf_ring_advance(&s->rings.at[r], s->pending[r].size);
         load(s, r);
     }
+    if (s->running && !s->off && !status)
+        status = rp_perf_clocks_adapt(s, rp_now_ns(), err);
     if (s->running)
         rp_perf_peeks_adapt(s, rp_now_ns());
     return status;
@@ -285,6 +293,7 @@ static void perf_stop(struct rp_sampler *base)
 
     if (!s->running)
         return;
+    (void)rp_perf_set_enable(&s->clocks.events, false);
     (void)rp_perf_set_enable(&s->peeks.events, false);
     (void)rp_perf_set_enable(&s->events, false);
     rp_perf_set_count_lost(s);
@@ -293,7 +302,10 @@ static void perf_stop(struct rp_sampler *base)
 
 static enum rp_status perf_toggle(struct rp_sampler *base, bool on, struct rp_err *err)
 {
-    if (!rp_perf_set_enable(&of(base)->events, on) || !rp_perf_set_enable(&of(base)->peeks.events, on))
+    struct rp_perf_sampler *s = of(base);
+
+    s->off = !on;
+    if (!rp_perf_set_enable(&s->events, on) || !rp_perf_set_enable(&s->peeks.events, on) || !rp_perf_set_enable(&s->clocks.events, on))
         return rp_fail(err, RP_FAILED, "an event could not be switched %s (%s); try again", on ? "on" : "off", strerror(errno));
     return RP_OK;
 }
@@ -337,7 +349,9 @@ static void perf_free(struct rp_sampler *base)
     if (!s)
         return;
     rp_perf_peeks_close(s);
-    rp_vec_release(&s->peeks.ids);
+    rp_vec_release(&s->peeks.ids.at);
+    rp_perf_set_close(s, &s->clocks.events);
+    rp_vec_release(&s->clocks.ids.at);
     rp_perf_owners_release(&s->peeks.owners);
     rp_perf_set_close(s, &s->events);
     for (size_t i = 0; i < s->rings.n; i++)

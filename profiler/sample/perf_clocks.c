@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Clocks of whole CPUs in place of the threads' own.
+ *
+ * A thread's clock is a timer that stands still while the thread does: it is set anew at each switch, which costs some microseconds, more than the switch
+ * itself in a virtual machine. A program with 5 000 switches per second loses a tenth of its speed so. The clock of a CPU runs on whoever is there. It
+ * samples other processes too, whose samples are dropped here, so it is taken only where threads switch often and where the kernel lets us.
+ *
+ * The trap is the change in mid-run: the threads keep events for side records, so that births, mappings and switches are told without a gap; the old clocks
+ * stop before the new ones begin, so that nothing is counted twice. */
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "sample/perf_private.h"
+
+enum {
+    WINDOW_NS = 100000000,
+    OFTEN = 2000,  /* switch records per second, two for each switch: the clocks set anew would take about a hundredth of a CPU */
+    CPUS_MAX = 64, /* beyond, the samples of others that are dropped would cost more than is won */
+};
+
+bool rp_perf_ids_add(struct rp_perf_ids *ids, uint64_t id)
+{
+    uint64_t *slot = rp_vec_add(&ids->at);
+
+    if (slot)
+        *slot = id;
+    return slot != NULL;
+}
+
+bool rp_perf_ids_have(const struct rp_perf_ids *ids, uint64_t id)
+{
+    size_t low = 0, high = ids->at.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (ids->at.at[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < ids->at.n && ids->at.at[low] == id;
+}
+
+static bool open_clock(struct rp_perf_sampler *s, uint32_t ring, struct rp_perf_events *clocks)
+{
+    int fd = rp_perf_open_clock(&s->want, s->rings.at[ring].cpu);
+    uint64_t id = fd < 0 ? 0 : rp_perf_event_id(fd);
+    struct rp_perf_event *slot;
+
+    if (fd < 0)
+        return false;
+    slot = id && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->rings.at[ring].fd) == 0 && rp_perf_ids_add(&s->clocks.ids, id) ? rp_vec_add(&clocks->at) : NULL;
+    if (!slot) {
+        close(fd);
+        return false;
+    }
+    *slot = (struct rp_perf_event){fd, -1, ring, id};
+    return true;
+}
+
+static bool open_clocks(struct rp_perf_sampler *s, struct rp_perf_events *clocks)
+{
+    bool good = s->rings.n <= CPUS_MAX;
+
+    for (uint32_t r = 0; good && r < s->rings.n; r++)
+        good = open_clock(s, r, clocks);
+    if (!good)
+        rp_perf_set_close(s, clocks);
+    return good;
+}
+
+bool rp_perf_clocks_reopen(struct rp_perf_sampler *s)
+{
+    struct rp_perf_events fresh = {0};
+
+    if (!open_clocks(s, &fresh))
+        return false;
+    (void)rp_perf_set_enable(&s->clocks.events, false);
+    rp_perf_set_close(s, &s->clocks.events);
+    s->clocks.events = fresh;
+    return rp_perf_set_enable(&s->clocks.events, true);
+}
+
+static enum rp_status take_over(struct rp_perf_sampler *s, struct rp_err *err)
+{
+    struct rp_perf_events clocks = {0};
+    struct rp_perf_want want = s->want;
+    bool done = false;
+    enum rp_status status = RP_OK;
+
+    want.clockless = true;
+    if (open_clocks(s, &clocks))
+        status = rp_perf_set_replace(s, &want, &done, err);
+    if (!done) {
+        rp_perf_set_close(s, &clocks);
+        s->clocks.refused = true;
+        return status;
+    }
+    s->clocks.events = clocks;
+    (void)rp_perf_set_enable(&s->clocks.events, true);
+    s->stats.whole_cpus = true;
+    return RP_OK;
+}
+
+enum rp_status rp_perf_clocks_adapt(struct rp_perf_sampler *s, uint64_t now_ns, struct rp_err *err)
+{
+    struct rp_perf_clocks *c = &s->clocks;
+    uint64_t passed = now_ns - c->window_ns, records = s->stats.switches - c->seen;
+
+    if (c->events.at.n || c->refused || s->stats.system_wide || !s->want.switches || passed < WINDOW_NS)
+        return RP_OK;
+    c->window_ns = now_ns;
+    c->seen = s->stats.switches;
+    return records * 1000000000u / passed < OFTEN ? RP_OK : take_over(s, err);
+}
