@@ -413,7 +413,8 @@ void rp_process_read_each(uint32_t pid, const uint64_t *addresses, size_t n, siz
     struct iovec remote[PIECES];
     size_t done = 0, unreadable = 0;
 
-    memset(got, 0, n * sizeof *got);
+    if (n)
+        memset(got, 0, n * sizeof *got);
     while (done < n && unreadable < UNREADABLE_MAX) {
         size_t asked = n - done < PIECES ? n - done : (size_t)PIECES, whole;
         struct iovec local = {(char *)to + done * each, asked * each};
