@@ -356,6 +356,21 @@ size_t fake_keys_of(struct fake_text *line, struct fake_key *keys)
     return n;
 }
 
+/* Leaf first, into b->frames. */
+static enum rp_status split_frames(struct fake_builder *b, struct fake_text line, size_t *n)
+{
+    for (*n = 0; line.n;) {
+        size_t end = fake_find(line, ';');
+
+        if (!end || *n == FAKE_FRAMES_MAX)
+            return fake_bad(b, "expected a frame", line);
+        b->frames[(*n)++] = (struct fake_text){line.at, end};
+        end = end < line.n ? end + 1 : end;
+        line = (struct fake_text){line.at + end, line.n - end};
+    }
+    return RP_OK;
+}
+
 static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
 {
     struct fake_key keys[FAKE_KEYS_MAX];
@@ -407,16 +422,9 @@ static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
     if (!space || !fake_number((struct fake_text){line.at + space, line.n - space}, &samples))
         return fake_bad(b, "expected a stack and a number of samples", line);
     line.n = space - 1;
-    while (line.n) {
-        size_t end = fake_find(line, ';');
-
-        if (!end || nframes == FAKE_FRAMES_MAX)
-            return fake_bad(b, "expected a frame", line);
-        b->frames[nframes++] = (struct fake_text){line.at, end};
-        end = end < line.n ? end + 1 : end;
-        line = (struct fake_text){line.at + end, line.n - end};
-    }
-    status = node_of(b, nframes, guess, &node);
+    status = split_frames(b, line, &nframes);
+    if (status == RP_OK)
+        status = node_of(b, nframes, guess, &node);
     if (status == RP_OK)
         status = fake_thread_of(b, thread, pid, &thread_id);
     if (status == RP_OK && waiter.n)
