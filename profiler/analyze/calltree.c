@@ -98,22 +98,22 @@ static bool choose_function(const struct build *build, struct range *range)
 
 static bool choose_frames(const struct build *build, const struct rp_view_stack *stack, struct range *range)
 {
-    size_t n = build->frames.at.n, outer = stack->verdict.outer;
+    size_t n = build->frames.at.n, above = rp_view_above_claims(stack);
 
     *range = (struct range){0, n - 1, n};
     if (build->options->functions)
         return choose_function(build, range);
-    if (build->options->category == UINT32_MAX || outer >= n)
+    if (build->options->category == UINT32_MAX || above > n)
         return true;
     /* The caller of the outermost claimed frame; where there is none, that frame itself, unless it is the leaf, which calls nothing. */
-    if (outer + 1 < n)
-        range->split = outer + 1;
-    else if (outer > 0)
-        range->split = outer;
+    if (above < n)
+        range->split = above;
+    else if (above > 1)
+        range->split = above - 1;
     while (build->options->waits && range->split + 1 < n && rp_wait_is_below(build->view, build->frames.at.at[range->split].function))
         range->split++;
     if (!build->options->full_stacks)
-        range->high = range->split < n ? range->split : outer;
+        range->high = range->split < n ? range->split : n - 1;
     if (build->options->callers)
         range->split = n;
     return true;
@@ -205,7 +205,7 @@ static enum rp_status add_holders(struct build *build, struct rp_err *err)
         const struct rp_holder *h = &p->holders.at[i];
         struct rp_view_stack stack = {.node = h->node};
 
-        if (h->lock + 1 == build->options->lock && h->node)
+        if (h->lock + 1 == build->options->lock && h->node && rp_view_passes_waiter(build->view, rp_profile_holder_waiter(p, i)))
             status = add_stack(build, &stack, h->ns, err);
     }
     return status;

@@ -54,6 +54,16 @@ void rp_frames_release(struct rp_frames *frames)
     rp_vec_release(&frames->symbols);
 }
 
+bool rp_view_passes_waiter(const struct rp_view *view, uint32_t waiter)
+{
+    return waiter >= view->profile->threads.n || view->passes[waiter];
+}
+
+size_t rp_view_above_claims(const struct rp_view_stack *stack)
+{
+    return (size_t)stack->verdict.outer + 1 - stack->shift;
+}
+
 size_t rp_view_asked_frame(const struct rp_view *view, const struct rp_frames *frames)
 {
     for (size_t i = 0; i < frames->at.n; i++)
@@ -265,6 +275,7 @@ static enum rp_status filter_threads(struct rp_view *view, const char *thread, s
 
         view->passes[i] = !thread || strcmp(rp_profile_text(p, t->comm), thread) == 0 || (is_tid && t->tid == tid);
         any |= view->passes[i];
+        view->filtered |= !view->passes[i];
     }
     return thread && !any ? no_such_thread(p, thread, err) : RP_OK;
 }

@@ -55,7 +55,7 @@ static enum rp_status waiter_of(const struct rp_waits *w, uint32_t stack, struct
 {
     const struct rp_view_stack *s = &w->stacks->at.at[stack];
     enum rp_status status = rp_frames_take(w->view, s->node, frames, err);
-    size_t at = (size_t)s->verdict.outer + 1;
+    size_t at = rp_view_above_claims(s);
 
     if (status)
         return status;
@@ -218,10 +218,12 @@ static enum rp_status add_holders(const struct rp_waits *w, struct rp_lock_table
 
     for (size_t i = 0; i < p->holders.n && status == RP_OK; i++) {
         const struct rp_holder *h = &p->holders.at[i];
-        uint32_t category = RP_WAIT_UNSEEN;
+        uint32_t category = RP_WAIT_UNSEEN, waiter = rp_profile_holder_waiter(p, i);
 
-        if (h->lock >= p->locks.n || row_of[h->lock] == UINT32_MAX)
+        if (h->lock >= p->locks.n || row_of[h->lock] == UINT32_MAX || !rp_view_passes_waiter(w->view, waiter))
             continue;
+        if (waiter == UINT32_MAX && w->view->filtered)
+            table->rows.at[row_of[h->lock]].of_all = true;
         status = category_of(w, h, &walk, &category, err);
         if (!status)
             status = add_holder(&table->rows.at[row_of[h->lock]], h, category, err);
@@ -255,12 +257,15 @@ static enum rp_status fill(const struct rp_waits *w, const struct lock_sums *s, 
     status = add_holders(w, table, row_of, err);
     for (size_t i = 0; i < table->rows.n; i++) {
         struct rp_lock_row *row = &table->rows.at[i];
-        double known = 0;
+        double known = 0, all = 0;
 
-        for (size_t k = 0; k < row->holders.n; k++)
+        for (size_t k = 0; k < row->holders.n; k++) {
             known += row->holders.at[k].thread != UINT32_MAX ? row->holders.at[k].waits : 0;
+            all += row->holders.at[k].waits;
+        }
         row->stacked = s->stacked[row->lock];
-        row->known = known < row->stacked ? known / row->stacked : 1;
+        row->parted = row->of_all ? all : row->stacked;
+        row->known = row->of_all ? 0 : known < row->stacked ? known / row->stacked : 1;
         if (row->holders.n)
             qsort(row->holders.at, row->holders.n, sizeof *row->holders.at, heavier_part);
         if (row->doings.n)

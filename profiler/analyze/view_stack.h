@@ -18,6 +18,7 @@ struct rp_view_stack {
     uint32_t comm; /* string: thread rules may ask for it */
     uint64_t samples;
     struct cat_verdict verdict;
+    uint32_t shift; /* frames that the verdict counts before those of rp_frames_take: 1 with one for the system call, which is in no stack */
 };
 
 /* What one line of a location is. */
@@ -32,6 +33,7 @@ struct rp_view {
     struct cat_matcher *matcher;
     bool no_kernel;
     bool *passes;                /* per thread: the filter */
+    bool filtered;               /* some do not pass */
     uint32_t *same;              /* per function: the first with its name and module */
     bool *through;               /* per function: passes the question on */
     struct rp_view_line *lines;  /* per line of the profile */
@@ -62,6 +64,12 @@ struct cat_context rp_view_context(const struct rp_view *view, const struct rp_v
 
 /* The first frame, from the leaf, that does not pass the question on; the leaf when there is none. `frames` is not empty. */
 size_t rp_view_asked_frame(const struct rp_view *view, const struct rp_frames *frames);
+
+/* Whether waits of `waiter` are the view's. One that is not known (UINT32_MAX) passes. */
+bool rp_view_passes_waiter(const struct rp_view *view, uint32_t waiter);
+
+/* The first frame that is above all that the verdict's category claims, counted as rp_frames_take gives them; as many as there are, or more: there is none. */
+size_t rp_view_above_claims(const struct rp_view_stack *stack);
 
 /* A location's text mark says that the stack was cut. */
 bool rp_view_is_cut(const struct rp_profile *profile, uint32_t location);

@@ -81,17 +81,15 @@ static enum rp_status add_payers(const struct rp_waits *w, double *payers, size_
         const struct rp_view_stack *s = &w->stacks->at.at[i];
         const struct rp_wait_stack *more = &w->stacks->more.at[i];
         struct cat_context context = rp_wait_context(view, s->comm, more->never_ran);
-        struct cat_verdict verdict = s->verdict;
         uint32_t payer = 0, frame = 0;
 
-        if (!cat_rules_category(view->rules, verdict.category)->shows_payers)
+        if (!cat_rules_category(view->rules, s->verdict.category)->shows_payers)
             continue;
         status = rp_wait_walk_take(view, s->node, more->syscall, &walk, err);
         if (status)
             break;
-        verdict.payer += (uint32_t)walk.shift;
-        cat_classify_payer_of(view->matcher, walk.symbols.at, walk.symbols.n, &context, &verdict, &payer, &frame);
-        payers[verdict.category * ncategories + payer] += more->ns / 1e9;
+        cat_classify_payer_of(view->matcher, walk.symbols.at, walk.symbols.n, &context, &s->verdict, &payer, &frame);
+        payers[s->verdict.category * ncategories + payer] += more->ns / 1e9;
     }
     rp_wait_walk_release(&walk);
     return status;

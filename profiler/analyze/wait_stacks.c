@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/wait_stacks.h"
+#include "analyze/wait_scaling.h"
 
-enum { SYSCALLS = 1024, OCTAVE = 4 /* classes */ };
+enum { SYSCALLS = 1024 };
 
 /* A wait as long as this part of the time its thread was watched is the whole run: looking takes a moment at both ends. */
 static const double whole_run = 0.98;
@@ -167,8 +167,7 @@ static enum rp_status classify(const struct rp_view *view, struct rp_wait_stacks
         if (status)
             break;
         cat_classify(view->matcher, walk.symbols.at, walk.symbols.n, &context, &s->verdict);
-        s->verdict.payer -= s->verdict.payer >= walk.shift ? (uint32_t)walk.shift : 0;
-        s->verdict.outer -= s->verdict.outer >= walk.shift ? (uint32_t)walk.shift : 0;
+        s->shift = (uint32_t)walk.shift;
         more->idle = cat_rules_category(view->rules, s->verdict.category)->kind == CAT_IDLE;
     }
     rp_wait_walk_release(&walk);
@@ -188,15 +187,7 @@ static int by_thread_and_class(const void *a, const void *b, void *context)
     return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
-struct scaling {
-    const struct rp_view *view;
-    struct rp_waits *waits;
-    struct rp_wait_stacks *stacks;
-    size_t ncategories;
-    double *seen; /* per category: stacked waits of the class in work */
-};
-
-static void add_sum(struct scaling *s, size_t category, double n, double ns, uint64_t max_ns, uint32_t wait_class)
+void rp_wait_scaling_add(struct rp_wait_scaling *s, size_t category, double n, double ns, uint64_t max_ns, uint32_t wait_class)
 {
     double *sum = &s->stacks->sums[category * RP_WAIT_SUMS];
 
@@ -208,9 +199,16 @@ static void add_sum(struct scaling *s, size_t category, double n, double ns, uin
     s->stacks->histogram_ns[category * RP_WAIT_CLASSES + wait_class] += ns;
 }
 
-/* Gives the exact figures of `total`'s class to the lines `lines[0 .. count)`, in proportion to what was stacked. `own`: they are all that was stacked of
- * this very class, so the more of its waits were, the surer. */
-static void share_out(struct scaling *s, const struct rp_wait_total *total, const uint32_t *lines, size_t count, bool own)
+double rp_wait_scaling_variance(double k, double n)
+{
+    double share = (k + 0.5) / (n + 1);
+
+    return share * (1 - share) / (n + 1);
+}
+
+/* Gives the exact figures of `total`'s class to the lines `lines[0 .. count)`, which are all that was stacked of it, in proportion: the more of its waits
+ * were, the surer. */
+static void share_out(struct rp_wait_scaling *s, const struct rp_wait_total *total, const uint32_t *lines, size_t count)
 {
     const struct rp_profile *p = s->view->profile;
     double n = 0, ns = 0, exact_n = (double)total->n, exact_ns = (double)total->ns, unseen;
@@ -231,96 +229,17 @@ static void share_out(struct scaling *s, const struct rp_wait_total *total, cons
         more->n += part_n;
         more->ns += part_ns;
         s->seen[category] += (double)w->n;
-        add_sum(s, category, part_n, part_ns, own ? w->max_ns : 0, total->wait_class);
+        rp_wait_scaling_add(s, category, part_n, part_ns, w->max_ns, total->wait_class);
         if (more->idle)
             s->stacks->idle_ns[total->thread] += part_ns;
     }
-    unseen = own ? 1 - n / exact_n : 1;
+    unseen = 1 - n / exact_n; /* they were drawn without putting back */
     if (!(unseen > 0))
         return;
     s->waits->thinned = true;
-    /* A share of which n of N were drawn without putting back; half a wait is added on either side, so that none of a few is not taken for never. */
-    for (size_t k = 0; k < s->ncategories; k++) {
-        double share = (s->seen[k] + 0.5) / (n + 1);
-
+    for (size_t k = 0; k < s->ncategories; k++)
         if (s->seen[k] > 0)
-            s->stacks->sums[k * RP_WAIT_SUMS + RP_WAIT_VARIANCE] += exact_ns * exact_ns * share * (1 - share) / (n + 1) * unseen;
-    }
-}
-
-/* ---- classes without a stack ---- */
-
-/* Lines by thread name and class, to find who may speak for another. */
-static int by_name_and_class(const void *a, const void *b, void *context)
-{
-    const struct rp_profile *p = context;
-    const struct rp_wait *x = &p->waits.at[*(const uint32_t *)a], *y = &p->waits.at[*(const uint32_t *)b];
-    uint32_t m = p->threads.at[x->thread].comm, n = p->threads.at[y->thread].comm;
-
-    if (m != n)
-        return m < n ? -1 : 1;
-    if (x->wait_class != y->wait_class)
-        return x->wait_class < y->wait_class ? -1 : 1;
-    return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
-}
-
-/* The lines of a name and class: their number, the first in *from. */
-static size_t find_lines(const struct rp_profile *p, const uint32_t *lines, size_t n, uint32_t comm, uint32_t wait_class, size_t *from)
-{
-    size_t low = 0, high = n, end;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct rp_wait *w = &p->waits.at[lines[middle]];
-        uint32_t name = p->threads.at[w->thread].comm;
-
-        if (name < comm || (name == comm && w->wait_class < wait_class))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (end = low; end < n; end++)
-        if (p->threads.at[p->waits.at[lines[end]].thread].comm != comm || p->waits.at[lines[end]].wait_class != wait_class)
-            break;
-    *from = low;
-    return end - low;
-}
-
-/* A class of a thread of which no stack was taken: threads of its name speak for it, in the same class or else the nearest within an octave. They do the
- * same work, so that is an estimate with an interval; where there are none either, nothing is known. */
-static void share_out_unseen(struct scaling *s, const struct rp_wait_total *total, const uint32_t *lines, size_t n)
-{
-    const struct rp_profile *p = s->view->profile;
-    uint32_t comm = p->threads.at[total->thread].comm;
-
-    for (int away = 0; away <= 2 * OCTAVE; away++) { /* 0, -1, 1, -2, 2 … */
-        int wait_class = (int)total->wait_class + (away % 2 ? -(away + 1) / 2 : away / 2);
-        size_t from, count = wait_class < 0 ? 0 : find_lines(p, lines, n, comm, (uint32_t)wait_class, &from);
-
-        if (count) {
-            share_out(s, total, lines + from, count, false);
-            return;
-        }
-    }
-    add_sum(s, s->ncategories, (double)total->n, (double)total->ns, total->max_ns, total->wait_class);
-    s->waits->thinned = true;
-}
-
-static enum rp_status scale_unseen(struct scaling *s, const uint32_t *totals, size_t ntotals, const bool *seen, struct rp_err *err)
-{
-    const struct rp_profile *p = s->view->profile;
-    uint32_t *lines = rp_calloc(s->stacks->norder + 1, sizeof *lines);
-
-    if (!lines)
-        return rp_fail_nomem(err);
-    memcpy(lines, s->stacks->order, s->stacks->norder * sizeof *lines);
-    if (s->stacks->norder)
-        qsort_r(lines, s->stacks->norder, sizeof *lines, by_name_and_class, (void *)(uintptr_t)p);
-    for (size_t i = 0; i < ntotals; i++)
-        if (!seen[i])
-            share_out_unseen(s, &p->wait_totals.at[totals[i]], lines, s->stacks->norder);
-    rp_free(lines);
-    return RP_OK;
+            s->stacks->sums[k * RP_WAIT_SUMS + RP_WAIT_VARIANCE] += exact_ns * exact_ns * rp_wait_scaling_variance(s->seen[k], n) * unseen;
 }
 
 static int totals_order(const void *a, const void *b, void *context)
@@ -334,7 +253,7 @@ static int totals_order(const void *a, const void *b, void *context)
 
 /* Where the lines of a total begin and end in `order`, which goes by thread and class as the totals do. A line that no total holds cannot be in a profile of
  * ours; in another's it is passed over. */
-static size_t lines_of(const struct scaling *s, const struct rp_wait_total *total, size_t *at)
+static size_t lines_of(const struct rp_wait_scaling *s, const struct rp_wait_total *total, size_t *at)
 {
     const struct rp_profile *p = s->view->profile;
     size_t from;
@@ -354,7 +273,7 @@ static size_t lines_of(const struct scaling *s, const struct rp_wait_total *tota
     return from;
 }
 
-static void scale_seen(struct scaling *s, const uint32_t *totals, size_t ntotals, bool *seen)
+static void scale_seen(struct rp_wait_scaling *s, const uint32_t *totals, size_t ntotals, bool *seen)
 {
     size_t at = 0;
 
@@ -365,11 +284,11 @@ static void scale_seen(struct scaling *s, const uint32_t *totals, size_t ntotals
         s->stacks->waited_ns[total->thread] += (double)total->ns;
         seen[i] = at > from;
         if (seen[i])
-            share_out(s, total, s->stacks->order + from, at - from, true);
+            share_out(s, total, s->stacks->order + from, at - from);
     }
 }
 
-static enum rp_status scale(struct scaling *s, struct rp_err *err)
+static enum rp_status scale(struct rp_wait_scaling *s, struct rp_err *err)
 {
     const struct rp_profile *p = s->view->profile;
     uint32_t *totals = rp_calloc(p->wait_totals.n + 1, sizeof *totals);
@@ -390,7 +309,7 @@ static enum rp_status scale(struct scaling *s, struct rp_err *err)
     if (s->stacks->norder)
         qsort_r(s->stacks->order, s->stacks->norder, sizeof *s->stacks->order, by_thread_and_class, p->waits.at);
     scale_seen(s, totals, ntotals, seen);
-    status = scale_unseen(s, totals, ntotals, seen, err);
+    status = rp_wait_scaling_unseen(s, totals, ntotals, seen, err);
     for (size_t i = 0; i < s->stacks->at.n; i++)
         s->stacks->at.at[i].samples = (uint64_t)(s->stacks->more.at[i].ns + 0.5);
 done:
@@ -405,7 +324,7 @@ enum rp_status rp_wait_stacks_make(struct rp_waits *waits, struct rp_err *err)
     const struct rp_profile *p = view->profile;
     size_t ncategories = cat_rules_ncategories(view->rules);
     struct rp_wait_stacks *s = waits->stacks = rp_calloc(1, sizeof *s);
-    struct scaling scaling = {view, waits, s, ncategories, NULL};
+    struct rp_wait_scaling scaling = {view, waits, s, ncategories, NULL};
     enum rp_status status;
 
     if (!s)

@@ -15,7 +15,7 @@ struct rp_wait_stack {
 };
 
 struct rp_wait_stacks {
-    RP_VEC(struct rp_view_stack) at;   /* as a view's; `samples` are scaled ns, `verdict` counts the frames of rp_frames_take */
+    RP_VEC(struct rp_view_stack) at;   /* as a view's; `samples` are scaled ns, `verdict` counts the frames of rp_wait_walk_take */
     RP_VEC(struct rp_wait_stack) more; /* the same positions */
     struct rp_index index;
     uint32_t *stack_of;  /* per line of the profile's waits; RP_NO_STACK: filtered out */

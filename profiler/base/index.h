@@ -5,7 +5,7 @@
  *     if (*slot == RP_INDEX_EMPTY) { …add to the array at n…; rp_index_set(&index, slot, hash, n); }
  *     else …the thing at array[*slot]…
  *
- * No deletion: what a profile has seen stays. */
+ * No deletion: what a profile has seen stays. Where a younger thing takes over an older one's key, `*slot` is simply given its position. */
 #ifndef RP_BASE_INDEX_H
 #define RP_BASE_INDEX_H
 

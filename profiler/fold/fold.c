@@ -17,33 +17,6 @@
 /* perf puts markers among kernel addresses (PERF_CONTEXT_KERNEL and its like): the last page of the address space. */
 #define CONTEXT_MARKERS UINT64_C(0xfffffffffffff000)
 
-struct thread_key {
-    const struct rp_fold *fold;
-    uint32_t process, tid;
-};
-
-static bool same_thread(const void *context, uint32_t position)
-{
-    const struct thread_key *key = context;
-    const struct rp_fold_thread *t = &key->fold->threads.at[position];
-
-    return t->process == key->process && t->tid == key->tid;
-}
-
-static uint32_t thread_hash(uint32_t process, uint32_t tid)
-{
-    return rp_hash_u64((uint64_t)process << 32 | tid);
-}
-
-/* The newest generation of a process; NULL when it is not watched. */
-static struct rp_fold_process *find_process(struct rp_fold *fold, uint32_t pid)
-{
-    for (size_t i = fold->processes.n; i-- > 0;)
-        if (fold->processes.at[i].pid == pid)
-            return &fold->processes.at[i];
-    return NULL;
-}
-
 static uint32_t process_position(const struct rp_fold *fold, const struct rp_fold_process *process)
 {
     return (uint32_t)(process - fold->processes.at);
@@ -64,76 +37,17 @@ void rp_fold_release(struct rp_fold *fold)
     rp_vec_release(&fold->processes);
     rp_vec_release(&fold->threads);
     rp_vec_release(&fold->clocks);
+    rp_vec_release(&fold->live);
     rp_vec_release(&fold->lock_tries);
+    rp_vec_release(&fold->sqlite_images);
     rp_syscall_sites_release(&fold->sites);
     rp_free(fold->peek_stack);
     rp_index_release(&fold->thread_index);
+    rp_index_release(&fold->process_index);
     rp_walk_release(&fold->walk);
 }
 
 /* Processes and threads. */
-
-static enum rp_status add_process(struct rp_fold *fold, uint32_t pid, uint32_t ns_pid, uint32_t generation, const char *comm, const char *command,
-                                  struct rp_err *err)
-{
-    struct rp_profile_process *row;
-    struct rp_fold_process *process;
-    uint32_t comm_id, command_id;
-    enum rp_status status;
-
-    status = rp_profile_string(fold->profile, comm, strlen(comm), &comm_id, err);
-    if (!status)
-        status = rp_profile_string(fold->profile, command, strlen(command), &command_id, err);
-    if (status)
-        return status;
-    /* Both or neither: positions go together. */
-    if (!rp_vec_reserve(&fold->profile->processes, 1) || !rp_vec_reserve(&fold->processes, 1))
-        return rp_fail_nomem(err);
-    row = &fold->profile->processes.at[fold->profile->processes.n++];
-    process = &fold->processes.at[fold->processes.n++];
-    *row = (struct rp_profile_process){.pid = pid, .generation = generation, .command = command_id, .comm = comm_id};
-    *process = (struct rp_fold_process){.space = {.pid = pid, .generation = generation},
-                                        .pid = pid,
-                                        .ns_pid = ns_pid,
-                                        .profile_process = (uint32_t)fold->profile->processes.n - 1};
-    return RP_OK;
-}
-
-enum rp_status rp_fold_thread(struct rp_fold *fold, uint32_t process, uint32_t tid, uint64_t now_ns, uint32_t *position, struct rp_err *err)
-{
-    struct thread_key key = {fold, process, tid};
-    uint32_t hash = thread_hash(process, tid);
-    uint32_t *slot = rp_index_find(&fold->thread_index, hash, same_thread, &key);
-    struct rp_profile_thread *row;
-    struct rp_fold_thread *thread;
-
-    if (!slot)
-        return rp_fail_nomem(err);
-    if (*slot != RP_INDEX_EMPTY) {
-        *position = *slot;
-        return RP_OK;
-    }
-    if (!rp_vec_reserve(&fold->profile->threads, 1) || !rp_vec_reserve(&fold->threads, 1) || !rp_vec_reserve(&fold->clocks, 1))
-        return rp_fail_nomem(err);
-    row = &fold->profile->threads.at[fold->profile->threads.n++];
-    thread = &fold->threads.at[fold->threads.n++];
-    *row = (struct rp_profile_thread){.process = fold->processes.at[process].profile_process,
-                                      .tid = tid,
-                                      .comm = fold->profile->processes.at[fold->processes.at[process].profile_process].comm};
-    *thread = (struct rp_fold_thread){.process = process, .tid = tid, .begin_ns = now_ns};
-    rp_clock_begin(&fold->clocks.at[fold->clocks.n++], now_ns, RP_CLOCK_UNKNOWN);
-    *position = (uint32_t)fold->threads.n - 1;
-    rp_index_set(&fold->thread_index, slot, hash, *position);
-    return RP_OK;
-}
-
-uint32_t rp_fold_find_thread(const struct rp_fold *fold, uint32_t process, uint32_t tid)
-{
-    struct thread_key key = {fold, process, tid};
-    uint32_t thread = rp_index_lookup(&fold->thread_index, thread_hash(process, tid), same_thread, &key);
-
-    return thread == RP_INDEX_EMPTY ? RP_NO_THREAD : thread;
-}
 
 static enum rp_status name_thread(struct rp_fold *fold, uint32_t thread, const char *comm, struct rp_err *err)
 {
@@ -148,7 +62,7 @@ enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process
 
     if (!fold->start_ns)
         fold->start_ns = start_ns;
-    status = add_process(fold, info->pid, info->ns_pid, 0, info->comm, info->command, err);
+    status = rp_fold_new_process(fold, info->pid, info->ns_pid, info->comm, info->command, err);
     if (status)
         return status;
     process = &fold->processes.at[fold->processes.n - 1];
@@ -185,21 +99,23 @@ static enum rp_status on_exec(struct rp_fold *fold, struct rp_fold_process *proc
 {
     struct rp_process_info info = {0};
     struct rp_err ignored = {0};
-    uint32_t before = process_position(fold, process), generation = process->space.generation + 1, ns_pid = process->ns_pid;
+    uint32_t before = process_position(fold, process), ns_pid = process->ns_pid;
     bool live = process->live;
     const char *command = event->u.comm.comm;
     enum rp_status status = RP_OK;
 
-    for (uint32_t i = 0; !status && i < fold->threads.n; i++)
-        if (fold->threads.at[i].process == before)
-            status = rp_fold_end_thread(fold, i, event->time_ns, err);
+    for (size_t i = fold->live.n; !status && i-- > 0;) /* the last of the list takes the place of one that ends */
+        if (fold->threads.at[fold->live.at[i]].process == before)
+            status = rp_fold_end_thread(fold, fold->live.at[i], event->time_ns, err);
     if (status)
         return status;
     if (live && !rp_process_read(event->pid, &info, &ignored))
         command = info.command;
-    status = add_process(fold, event->pid, ns_pid, generation, event->u.comm.comm, command, err);
-    if (!status)
+    status = rp_fold_new_process(fold, event->pid, ns_pid, event->u.comm.comm, command, err);
+    if (!status) {
         fold->processes.at[fold->processes.n - 1].live = live;
+        fold->processes.at[before].live = false; /* procfs tells of the new program */
+    }
     return status;
 }
 
@@ -237,7 +153,7 @@ static enum rp_status on_fork(struct rp_fold *fold, struct rp_fold_process *proc
     uint32_t thread, parent;
     uint32_t position = process_position(fold, process);
     size_t before = fold->threads.n;
-    enum rp_status status = rp_fold_thread(fold, position, event->tid, event->time_ns, &thread, err);
+    enum rp_status status = rp_fold_born_thread(fold, position, event->tid, event->time_ns, &thread, err);
 
     if (!status && fold->threads.n > before)
         rp_clock_begin(&fold->clocks.at[thread], event->time_ns, RP_CLOCK_READY);
@@ -399,7 +315,7 @@ static enum rp_status on_sample(struct rp_fold *fold, struct rp_fold_process *pr
 /* A forked process is its parent's copy until it says otherwise. Where nothing would tell of its execve it is read as it is now. */
 static enum rp_status add_child(struct rp_fold *fold, const struct rp_event *event, struct rp_fold_process **process, struct rp_err *err)
 {
-    struct rp_fold_process *parent = find_process(fold, event->u.fork.parent_pid), *child;
+    struct rp_fold_process *parent = rp_fold_process_of(fold, event->u.fork.parent_pid), *child;
     struct rp_process_info info;
     struct rp_err ignored;
     const struct rp_profile_process *row;
@@ -413,10 +329,10 @@ static enum rp_status add_child(struct rp_fold *fold, const struct rp_event *eve
     row = &fold->profile->processes.at[parent->profile_process];
     there = parent->live && rp_process_read(event->pid, &info, &ignored) == RP_OK;
     if (there && fold->unrecorded)
-        status = add_process(fold, event->pid, info.ns_pid, 0, info.comm, info.command, err);
+        status = rp_fold_new_process(fold, event->pid, info.ns_pid, info.comm, info.command, err);
     else
-        status = add_process(fold, event->pid, there ? info.ns_pid : event->pid, 0, rp_profile_text(fold->profile, row->comm),
-                             rp_profile_text(fold->profile, row->command), err);
+        status = rp_fold_new_process(fold, event->pid, there ? info.ns_pid : event->pid, rp_profile_text(fold->profile, row->comm),
+                                     rp_profile_text(fold->profile, row->command), err);
     if (status)
         return status;
     parent = &fold->processes.at[before];
@@ -433,19 +349,30 @@ static enum rp_status add_child(struct rp_fold *fold, const struct rp_event *eve
     return RP_OK;
 }
 
+/* A process is born under the number of one that has ended: whatever comes now is not the old one's, and procfs tells of another. */
+static bool is_replaced(const struct rp_fold_process *known, const struct rp_event *event)
+{
+    return event->kind == RP_EVENT_FORK && event->u.fork.parent_pid != event->pid && rp_fold_has_ended(known);
+}
+
 /* Replay has no process to ask: whoever appears is watched, from its first event on. */
 static enum rp_status process_of(struct rp_fold *fold, const struct rp_event *event, struct rp_fold_process **process, struct rp_err *err)
 {
     enum rp_status status = RP_OK;
 
-    *process = find_process(fold, event->pid);
+    *process = rp_fold_process_of(fold, event->pid);
+    if (*process && is_replaced(*process, event)) {
+        (*process)->replaced = true;
+        (*process)->live = false;
+        *process = NULL;
+    }
     if (!*process && fold->children && event->kind == RP_EVENT_FORK)
         return add_child(fold, event, process, err);
     if (*process || !fold->replay)
         return RP_OK;
     if (!fold->start_ns)
         fold->start_ns = event->time_ns;
-    status = add_process(fold, event->pid, event->pid, 0, "replay", "replay", err);
+    status = rp_fold_new_process(fold, event->pid, event->pid, "replay", "replay", err);
     if (!status)
         *process = &fold->processes.at[fold->processes.n - 1];
     return status;
@@ -528,9 +455,14 @@ enum rp_status rp_fold_read_jit(struct rp_fold *fold, struct rp_err *err)
 {
     enum rp_status status = RP_OK;
 
-    for (size_t i = 0; !status && i < fold->processes.n; i++)
-        if (fold->processes.at[i].has_jit)
-            status = rp_symbolizer_read_jit(fold->symbolizer, fold->processes.at[i].pid, fold->processes.at[i].ns_pid, err);
+    for (size_t i = 0; !status && i < fold->processes.n; i++) {
+        struct rp_fold_process *process = &fold->processes.at[i];
+
+        if (!process->has_jit)
+            continue;
+        status = rp_symbolizer_read_jit(fold->symbolizer, process->pid, process->ns_pid, err);
+        process->has_jit = !rp_fold_has_ended(process); /* after its end once: then its maps are whole */
+    }
     return status;
 }
 

@@ -19,17 +19,19 @@
 #include "target/space.h"
 #include "unwind/unwind.h"
 
-/* One watched process in one exec generation. */
+/* One watched process in one exec generation. Another process with the same number is a later generation, too. */
 struct rp_fold_process {
     struct rp_space space;
     uint32_t pid, ns_pid;
     uint32_t profile_process; /* position in the profile */
     bool has_jit;             /* anonymous executable code was met: read its maps */
     bool live;                /* procfs may be asked: false in replay and after its end */
+    bool replaced;            /* ended, and its number is another process's now */
+    uint32_t nthreads, nlive; /* threads met, and those of them that have not ended */
     uint64_t maps_read_ns;    /* when /proc/PID/maps was last read, against reading it for every stray pc */
 };
 
-/* One thread of one generation; position = thread in the profile. */
+/* One thread of one generation; position = thread in the profile. Threads that had one number one after the other have each their own. */
 struct rp_fold_thread {
     uint32_t process; /* position in `processes` */
     uint32_t tid;
@@ -37,6 +39,7 @@ struct rp_fold_thread {
     uint64_t begin_ns, end_ns; /* watched from, to (0: still) */
     uint64_t cpu_begin_ns;     /* schedstat at begin */
     uint64_t delay_begin_ns;
+    uint32_t live_at;          /* position in `live`, until it ends */
 };
 
 /* Beside each lock of the profile. */
@@ -54,15 +57,18 @@ struct rp_fold {
     RP_VEC(struct rp_fold_process) processes;
     RP_VEC(struct rp_fold_thread) threads;
     RP_VEC(struct rp_clock) clocks; /* of each thread */
+    RP_VEC(uint32_t) live;          /* threads that have not ended: what is done again and again is done for them only */
     struct rp_syscall_sites sites;
     RP_VEC(struct rp_lock_tries) lock_tries;
+    RP_VEC(uint8_t) sqlite_images;  /* per image: whether SQLite is in it (locks.c) */
     uint8_t *peek_stack;            /* of one look through procfs */
-    uint32_t next_look;             /* thread at which the next round of looks begins */
+    uint32_t next_look;             /* place in `live` at which the next round of looks begins */
     bool waits;                     /* times come from switch records */
     uint64_t edges, wait_stacks;    /* switches taken, waits whose stack was seen */
     uint64_t hidden_period_ns;      /* not 0: the kernel is invisible; what a thread ran beyond its samples is counted as that, one per period */
     uint32_t hidden_node;           /* the stack of such counts; 0 until needed */
-    struct rp_index thread_index; /* of (process, tid) */
+    struct rp_index thread_index;  /* of (process, tid): the youngest */
+    struct rp_index process_index; /* of pid: the youngest */
     uint32_t marks[RP_WALK_ENDS]; /* locations of the typed root frames, UINT32_MAX until needed */
     bool children;                /* a process that a watched one forks is watched, too */
     bool unrecorded;              /* no event tells of new mappings: they are read from procfs now and then */
@@ -81,6 +87,9 @@ void rp_fold_release(struct rp_fold *fold);
 
 /* Adds a live process with its threads and mappings as they are now; `start_ns` is the beginning of its watch. */
 enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process_info *info, uint64_t start_ns, struct rp_err *err);
+
+/* Whether the process of this number is watched. */
+bool rp_fold_watches(struct rp_fold *fold, uint32_t pid);
 
 /* Takes one event (an rp_event_sink; the context is the fold). Processes that were not added are ignored, except in replay. */
 enum rp_status rp_fold_event(void *fold, const struct rp_event *event, struct rp_err *err);

@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by fold.c (events, stacks), fold_waits.c (what becomes of switches and looks) and locks.c only. */
+/* Shared by fold.c (events, stacks), fold_rows.c (whose a number is), fold_waits.c (what becomes of switches and looks) and locks.c only. */
 #ifndef RP_FOLD_FOLD_PRIVATE_H
 #define RP_FOLD_FOLD_PRIVATE_H
 
 #include "fold/fold.h"
 
-/* The thread of a process by number, made if it is new. */
+/* The process that has this number now, NULL when that one is not watched. Good until the next one is added. */
+struct rp_fold_process *rp_fold_process_of(struct rp_fold *fold, uint32_t pid);
+
+/* True when it had threads and all that were met have ended. */
+bool rp_fold_has_ended(const struct rp_fold_process *process);
+
+/* Adds a process, the last of fold->processes then: the generation after the one that had its number before. */
+enum rp_status rp_fold_new_process(struct rp_fold *fold, uint32_t pid, uint32_t ns_pid, const char *comm, const char *command, struct rp_err *err);
+
+/* The thread of a process by number, made if it is new; one that has ended answers for a moment more. */
 enum rp_status rp_fold_thread(struct rp_fold *fold, uint32_t process, uint32_t tid, uint64_t now_ns, uint32_t *position, struct rp_err *err);
 
-/* Its thread position, RP_NO_THREAD when it is not known. */
+/* The same at a birth: one that has ended is not meant. */
+enum rp_status rp_fold_born_thread(struct rp_fold *fold, uint32_t process, uint32_t tid, uint64_t now_ns, uint32_t *position, struct rp_err *err);
+
+/* Takes a thread that ends, once, out of fold->live. */
+void rp_fold_not_live(struct rp_fold *fold, uint32_t thread);
+
+/* Its thread position, the youngest of its number; RP_NO_THREAD when it is not known. */
 uint32_t rp_fold_find_thread(const struct rp_fold *fold, uint32_t process, uint32_t tid);
 
 /* Walks and interns; fold->walk holds the frames afterwards. */

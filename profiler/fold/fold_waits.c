@@ -17,14 +17,14 @@
 
 static const char hidden_name[] = "[kernel: not visible at this permission]";
 
-static enum rp_status count_holder(struct rp_fold *fold, const struct rp_done_wait *done, struct rp_err *err)
+static enum rp_status count_holder(struct rp_fold *fold, uint32_t thread, const struct rp_done_wait *done, struct rp_err *err)
 {
     uint32_t node = done->look.owner_node;
     enum rp_state state = node ? RP_STATE_BLOCKED : RP_STATE_RUNNING;
 
     if (!node)
         node = rp_clock_ran_in(&fold->clocks.at[done->look.owner], done->out_ns, done->in_ns);
-    return rp_profile_holder(fold->profile, done->look.tag - 1, done->look.owner, node, state, done->in_ns - done->out_ns, err);
+    return rp_profile_holder(fold->profile, done->look.tag - 1, thread, done->look.owner, node, state, done->in_ns - done->out_ns, err);
 }
 
 static enum rp_status count_wait(struct rp_fold *fold, uint32_t thread, const struct rp_done_wait *done, struct rp_err *err)
@@ -37,7 +37,7 @@ static enum rp_status count_wait(struct rp_fold *fold, uint32_t thread, const st
     status = rp_profile_wait(fold->profile, thread, done->in_ns - done->out_ns, look->node, look->node ? look->tag : 0, look->syscall, err);
     fold->wait_stacks += look->node != 0;
     if (!status && look->tag && look->owner != RP_NO_THREAD)
-        status = count_holder(fold, done, err);
+        status = count_holder(fold, thread, done, err);
     return status;
 }
 
@@ -147,7 +147,7 @@ static enum rp_status look_at(struct rp_fold *fold, uint32_t thread, uint64_t no
 
 enum rp_status rp_fold_look(struct rp_fold *fold, uint64_t now_ns, rp_event_sink *sink, void *context, struct rp_err *err)
 {
-    uint32_t n = (uint32_t)fold->threads.n, looks = 0;
+    uint32_t n = (uint32_t)fold->live.n, looks = 0;
     enum rp_status status = RP_OK;
 
     if (!fold->peek_stack)
@@ -155,11 +155,11 @@ enum rp_status rp_fold_look(struct rp_fold *fold, uint64_t now_ns, rp_event_sink
     if (!fold->peek_stack)
         return rp_fail_nomem(err);
     for (uint32_t i = 0; i < n && !status; i++) {
-        uint32_t thread = fold->next_look < n ? fold->next_look : 0;
+        uint32_t place = fold->next_look < n ? fold->next_look : 0;
         bool asked, procfs;
 
-        fold->next_look = thread + 1;
-        status = look_at(fold, thread, now_ns, sink, context, &asked, &procfs, err);
+        fold->next_look = place + 1;
+        status = look_at(fold, fold->live.at[place], now_ns, sink, context, &asked, &procfs, err);
         looks += procfs;
         if (asked && (looks == LOOKS_MAX || rp_now_ns() - now_ns > LOOK_ROUND_NS))
             break;
@@ -204,8 +204,11 @@ enum rp_status rp_fold_count_hidden(struct rp_fold *fold, uint64_t now_ns, struc
 
     if (!fold->hidden_period_ns || !fold->waits)
         return RP_OK;
-    for (uint32_t i = 0; i < fold->threads.n && !status; i++)
-        status = count_hidden(fold, i, rp_clock_cpu(&fold->clocks.at[i], &fold->profile->threads.at[i], now_ns), now_ns, err);
+    for (size_t i = 0; i < fold->live.n && !status; i++) {
+        uint32_t thread = fold->live.at[i];
+
+        status = count_hidden(fold, thread, rp_clock_cpu(&fold->clocks.at[thread], &fold->profile->threads.at[thread], now_ns), now_ns, err);
+    }
     return status;
 }
 
@@ -216,12 +219,19 @@ enum rp_status rp_fold_end_thread(struct rp_fold *fold, uint32_t thread, uint64_
     struct rp_fold_thread *t = &fold->threads.at[thread];
     struct rp_clock *clock = &fold->clocks.at[thread];
     struct rp_done_wait done;
+    enum rp_status status;
 
     if (t->end_ns)
         return RP_OK;
     t->end_ns = time_ns;
+    rp_fold_not_live(fold, thread);
     rp_clock_end(clock, &fold->profile->threads.at[thread], time_ns, clock->sample_ns != 0, &done);
-    return fold->waits ? count_wait(fold, thread, &done, err) : RP_OK;
+    if (!fold->waits)
+        return RP_OK;
+    status = count_wait(fold, thread, &done, err);
+    if (!status && fold->hidden_period_ns)
+        status = count_hidden(fold, thread, fold->profile->threads.at[thread].cpu_ns, time_ns, err);
+    return status;
 }
 
 /* What schedstat gained; an end that was not told of and a number used again make it fall. */

@@ -106,15 +106,6 @@ static void note_sampler(struct rp_session *s)
         s->fold.hidden_period_ns = 1000000000u / stats.hz;
 }
 
-static bool is_added(const struct rp_session *s, uint32_t pid)
-{
-    for (size_t i = 0; i < s->fold.processes.n; i++) {
-        if (s->fold.processes.at[i].pid == pid)
-            return true;
-    }
-    return false;
-}
-
 /* Children that are there already. Those born from now on come as events, perhaps of a child that is here, too. */
 static enum rp_status add_descendants(struct rp_session *s, struct rp_err *err)
 {
@@ -127,7 +118,7 @@ static enum rp_status add_descendants(struct rp_session *s, struct rp_err *err)
         struct rp_process_info info;
         struct rp_err gone;
 
-        if (is_added(s, pids.at.at[i]) || rp_process_read(pids.at.at[i], &info, &gone))
+        if (rp_fold_watches(&s->fold, pids.at.at[i]) || rp_process_read(pids.at.at[i], &info, &gone))
             continue;
         status = rp_fold_add_process(&s->fold, &info, s->start_ns, err);
         if (!status && s->writer)

@@ -45,6 +45,7 @@ void rp_profile_release(struct rp_profile *profile)
     rp_vec_release(&profile->waits);
     rp_vec_release(&profile->locks);
     rp_vec_release(&profile->holders);
+    rp_vec_release(&profile->holder_waiters);
     rp_vec_release(&profile->facts);
     rp_vec_release(&profile->rates);
     rp_index_release(&profile->location_index);

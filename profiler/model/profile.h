@@ -148,6 +148,11 @@ struct rp_holder {
     uint64_t n, ns;
 };
 
+/* Whose waits a line of holders counts: that of the same position. */
+struct rp_holder_waiter {
+    uint32_t thread;     /* UINT32_MAX unknown */
+};
+
 enum rp_state { RP_STATE_RUNNING, RP_STATE_BLOCKED };
 
 /* One line of counts. The first five are the key. 32 bytes: there are as many as distinct stacks x blocks. */
@@ -211,6 +216,7 @@ struct rp_profile {
     RP_VEC(struct rp_wait) waits;
     RP_VEC(struct rp_lock) locks;
     RP_VEC(struct rp_holder) holders;
+    RP_VEC(struct rp_holder_waiter) holder_waiters; /* beside holders; shorter (older files have none): not known of the rest */
     RP_VEC(struct rp_fact) facts;
     RP_VEC(struct rp_profile_rate) rates; /* oldest first */
     uint32_t nblocks;      /* used so far, at most RP_BLOCKS_MAX */
@@ -241,8 +247,11 @@ enum rp_status rp_profile_count(struct rp_profile *p, uint32_t thread, uint32_t 
 enum rp_status rp_profile_wait(struct rp_profile *p, uint32_t thread, uint64_t ns, uint32_t node, uint32_t tag, int syscall, struct rp_err *err);
 /* Interns a lock by (process, address); the rest is as the first one said. */
 enum rp_status rp_profile_lock(struct rp_profile *p, const struct rp_lock *lock, uint32_t *position, struct rp_err *err);
-enum rp_status rp_profile_holder(struct rp_profile *p, uint32_t lock, uint32_t thread, uint32_t node, enum rp_state state, uint64_t ns,
+/* A wait of `waiter` for a lock that `thread` held. */
+enum rp_status rp_profile_holder(struct rp_profile *p, uint32_t lock, uint32_t waiter, uint32_t thread, uint32_t node, enum rp_state state, uint64_t ns,
                                  struct rp_err *err);
+/* Whose waits the line of holders counts; UINT32_MAX: the profile does not tell. */
+uint32_t rp_profile_holder_waiter(const struct rp_profile *p, size_t holder);
 
 const char *rp_profile_text(const struct rp_profile *p, uint32_t string);
 

@@ -149,29 +149,42 @@ enum rp_status rp_profile_lock(struct rp_profile *p, const struct rp_lock *lock,
     return RP_OK;
 }
 
-static bool same_holder(const void *context, uint32_t position)
-{
-    const struct looked_for *l = context;
-    const struct rp_holder *a = &l->profile->holders.at[position], *b = l->key;
+struct holder_key {
+    const struct rp_profile *profile;
+    struct rp_holder holder;
+    uint32_t waiter;
+};
 
-    return a->lock == b->lock && a->thread == b->thread && a->node == b->node && a->state == b->state;
+uint32_t rp_profile_holder_waiter(const struct rp_profile *p, size_t holder)
+{
+    return holder < p->holder_waiters.n ? p->holder_waiters.at[holder].thread : UINT32_MAX;
 }
 
-enum rp_status rp_profile_holder(struct rp_profile *p, uint32_t lock, uint32_t thread, uint32_t node, enum rp_state state, uint64_t ns,
+static bool same_holder(const void *context, uint32_t position)
+{
+    const struct holder_key *key = context;
+    const struct rp_holder *a = &key->profile->holders.at[position], *b = &key->holder;
+
+    return a->lock == b->lock && a->thread == b->thread && a->node == b->node && a->state == b->state &&
+           rp_profile_holder_waiter(key->profile, position) == key->waiter;
+}
+
+enum rp_status rp_profile_holder(struct rp_profile *p, uint32_t lock, uint32_t waiter, uint32_t thread, uint32_t node, enum rp_state state, uint64_t ns,
                                  struct rp_err *err)
 {
-    struct rp_holder key = {.lock = lock, .thread = thread, .node = node, .state = (uint8_t)state}, *to;
-    struct looked_for context = {p, &key};
-    uint32_t hash = rp_hash_mix(rp_hash_u64((uint64_t)lock << 32 | thread), (uint64_t)node << 8 | (uint64_t)state);
+    struct holder_key context = {p, {.lock = lock, .thread = thread, .node = node, .state = (uint8_t)state}, waiter};
+    struct rp_holder *to;
+    uint32_t hash = rp_hash_mix(rp_hash_mix(rp_hash_u64((uint64_t)lock << 32 | thread), (uint64_t)node << 8 | (uint64_t)state), waiter);
     uint32_t *slot = rp_index_find(&p->holder_index, hash, same_holder, &context);
 
     if (!slot)
         return rp_fail_nomem(err);
     if (*slot == RP_INDEX_EMPTY) {
-        to = rp_vec_add(&p->holders);
-        if (!to)
+        if (!rp_vec_reserve(&p->holders, 1) || !rp_vec_reserve(&p->holder_waiters, 1))
             return rp_fail_nomem(err);
-        *to = key;
+        to = &p->holders.at[p->holders.n++];
+        *to = context.holder;
+        p->holder_waiters.at[p->holder_waiters.n++].thread = waiter;
         rp_index_set(&p->holder_index, slot, hash, (uint32_t)p->holders.n - 1);
     } else {
         to = &p->holders.at[*slot];

@@ -133,8 +133,11 @@ static void locks(const struct rp_report *r, struct rp_buf *out)
 
         rp_text_lock_name(r, i, 0, &name);
         put_field(out, rp_buf_text(&name));
-        rp_buf_printf(out, ",%" PRIu32 ",0x%" PRIx64 ",%.1f,%.6f,%.6f,%.9f,%.6f\r\n", r->profile->processes.at[lock->process].pid, lock->address, row->waits,
-                      row->seconds, row->share, row->max_s, row->known);
+        rp_buf_printf(out, ",%" PRIu32 ",0x%" PRIx64 ",%.1f,%.6f,%.6f,%.9f,", r->profile->processes.at[lock->process].pid, lock->address, row->waits,
+                      row->seconds, row->share, row->max_s);
+        if (!row->of_all)
+            rp_buf_printf(out, "%.6f", row->known);
+        rp_buf_puts(out, "\r\n");
         out->failed |= name.failed;
         rp_buf_release(&name);
     }

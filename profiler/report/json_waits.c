@@ -117,7 +117,13 @@ static void locks(const struct rp_report *r, struct rp_json *w)
         rp_json_key_double(w, "share_of_wall", row->share, SHARE_DIGITS);
         rp_json_key_double(w, "max_s", row->max_s, WAIT_DIGITS);
         rp_json_key_double(w, "stacked", row->stacked, 0);
-        rp_json_key_double(w, "holder_known", row->known, SHARE_DIGITS);
+        rp_json_key(w, "holder_known");
+        if (row->of_all)
+            rp_json_null(w);
+        else
+            rp_json_double(w, row->known, SHARE_DIGITS);
+        rp_json_key(w, "holders_of_all");
+        rp_json_bool(w, row->of_all);
         lock_parts(r, w, "holders", row->holders.at, row->holders.n);
         lock_parts(r, w, "holders_doing", row->doings.at, row->doings.n);
         rp_json_end(w);

@@ -364,6 +364,7 @@ void rp_text_locks(const struct rp_report *r, struct rp_buf *out)
 {
     const struct rp_lock_table *t = &r->locks;
     size_t column = 56;
+    bool of_all = false;
 
     if (!t->rows.n) {
         rp_buf_puts(out, "\nNo lock was waited for.\n");
@@ -380,15 +381,18 @@ void rp_text_locks(const struct rp_report *r, struct rp_buf *out)
         rp_figure_right_count(out, whole(row->waits), 11);
         rp_figure_right_duration(out, row->max_s, 10);
         rp_figure_percent(text, sizeof text, row->known);
-        rp_figure_right(out, text, 14);
+        rp_figure_right(out, row->of_all ? "?" : text, 14);
+        of_all |= row->of_all;
         rp_buf_puts(out, "   ");
         rp_text_lock_name(r, i, r->options.width > column + 30 ? r->options.width - column : 0, out);
         rp_buf_putc(out, '\n');
-        put_parts(r, "held by ", row->holders.at, row->holders.n, row->stacked, 14, out);
-        put_parts(r, "doing ", row->doings.at, row->doings.n, row->stacked, 14, out);
+        put_parts(r, "held by ", row->holders.at, row->holders.n, row->parted, 14, out);
+        put_parts(r, "doing ", row->doings.at, row->doings.n, row->parted, 14, out);
     }
     if (t->rows.n > LOCKS_MAX)
         rp_buf_printf(out, "  and %zu locks more\n", t->rows.n - LOCKS_MAX);
+    if (of_all)
+        rp_buf_puts(out, "  holders are those of all threads' waits: the file does not tell whose (record it anew)\n");
     if (t->unnamed > 0) {
         rp_buf_puts(out, "  ");
         rp_figure_put_duration(out, t->unnamed);

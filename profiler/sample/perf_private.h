@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include "base/index.h"
 #include "base/vec.h"
 #include "sample/perf_open.h"
 #include "sample/perf_owner.h"
@@ -67,6 +68,7 @@ struct rp_perf_sampler {
     struct rp_sampler_options options; /* pids: in `targets` */
     struct rp_perf_want want;
     RP_VEC(struct rp_perf_target) targets;
+    struct rp_index target_index; /* of pid: each record asks */
     RP_VEC(struct rp_perf_ring) rings;
     struct rp_perf_pending *pending; /* one per ring */
     RP_VEC(struct pollfd) polls;     /* rings, then targets */
@@ -84,8 +86,10 @@ struct rp_perf_sampler {
     bool off; /* by toggle */
 };
 
-/* Adds a process to those whose records count, unless it is one already or there are too many. */
+/* Adds a process to those whose records count, unless it is one already or there are too many. One that has ended lives again: its number is that of a new
+ * process. */
 enum rp_status rp_perf_target_add(struct rp_perf_sampler *s, uint32_t pid, struct rp_err *err);
+bool rp_perf_is_target(const struct rp_perf_sampler *s, uint32_t pid);
 
 /* Opens rings and events for all targets, disabled. */
 enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err);

@@ -59,21 +59,44 @@ static enum rp_status perf_start(struct rp_sampler *base, struct rp_err *err)
     return RP_OK;
 }
 
-static bool is_target(const struct rp_perf_sampler *s, uint32_t pid)
+struct target_key {
+    const struct rp_perf_sampler *s;
+    uint32_t pid;
+};
+
+static bool same_target(const void *context, uint32_t position)
 {
-    for (size_t i = 0; i < s->targets.n; i++) {
-        if (s->targets.at[i].pid == pid)
-            return true;
-    }
-    return false;
+    const struct target_key *key = context;
+
+    return key->s->targets.at[position].pid == key->pid;
+}
+
+bool rp_perf_is_target(const struct rp_perf_sampler *s, uint32_t pid)
+{
+    struct target_key key = {s, pid};
+
+    return rp_index_lookup(&s->target_index, rp_hash_u64(pid), same_target, &key) != RP_INDEX_EMPTY;
+}
+
+static void watch_end(struct rp_perf_target *t, uint32_t pid)
+{
+    *t = (struct rp_perf_target){.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
+    t->ended = t->pidfd < 0 && errno == ESRCH;
 }
 
 enum rp_status rp_perf_target_add(struct rp_perf_sampler *s, uint32_t pid, struct rp_err *err)
 {
+    struct target_key key = {s, pid};
+    uint32_t hash = rp_hash_u64(pid), *slot = rp_index_find(&s->target_index, hash, same_target, &key);
     struct rp_perf_target *t;
 
-    if (is_target(s, pid))
+    if (!slot)
+        return rp_fail_nomem(err);
+    if (*slot != RP_INDEX_EMPTY) {
+        if (s->targets.at[*slot].ended)
+            watch_end(&s->targets.at[*slot], pid);
         return RP_OK;
+    }
     if (s->targets.n >= RP_PROCESSES_MAX) {
         s->stats.vanished++;
         return RP_OK;
@@ -81,8 +104,8 @@ enum rp_status rp_perf_target_add(struct rp_perf_sampler *s, uint32_t pid, struc
     t = rp_vec_add(&s->targets);
     if (!t)
         return rp_fail_nomem(err);
-    *t = (struct rp_perf_target){.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
-    t->ended = t->pidfd < 0 && errno == ESRCH;
+    watch_end(t, pid);
+    rp_index_set(&s->target_index, slot, hash, (uint32_t)s->targets.n - 1);
     return RP_OK;
 }
 
@@ -167,16 +190,22 @@ static void forget_if_another(struct rp_perf_sampler *s, const struct rp_event *
     }
 }
 
+/* Of a process, not of a thread. */
+static bool is_birth(const struct rp_event *event)
+{
+    return event->kind == RP_EVENT_FORK && event->u.fork.parent_pid != event->pid;
+}
+
 static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_sink *sink, void *context, struct rp_err *err)
 {
     struct rp_perf_record *record = &s->pending[r].record;
 
     bool peek = record->event.kind == RP_EVENT_SAMPLE && rp_perf_ids_have(&s->peeks.ids, record->id);
 
-    if (s->options.children && record->event.kind == RP_EVENT_FORK && is_target(s, record->event.u.fork.parent_pid) &&
+    if (s->options.children && is_birth(&record->event) && rp_perf_is_target(s, record->event.u.fork.parent_pid) &&
         rp_perf_target_add(s, record->event.pid, err))
         return err->status;
-    if (!is_target(s, record->event.pid))
+    if (!rp_perf_is_target(s, record->event.pid))
         return RP_OK;
     switch (is_by_clock(s, record) ? RP_PERF_TAKE : peek ? judge_peek(s, r, record) : judge(s, r, record)) {
     case RP_PERF_NOMEM:
@@ -362,6 +391,7 @@ static void perf_free(struct rp_sampler *base)
             close(s->targets.at[i].pidfd);
     }
     rp_vec_release(&s->targets);
+    rp_index_release(&s->target_index);
     rp_perf_owners_release(&s->owners);
     rp_free(s->pending);
     rp_vec_release(&s->polls);

@@ -176,6 +176,13 @@
     "  ns INTEGER NOT NULL\n"                                                                                          \
     ") STRICT"
 
+/* Files that older programs of this version wrote are without it. */
+#define RP_SCHEMA_HOLDER_WAITERS                                                                                       \
+    "CREATE TABLE holder_waiters ( -- whose waits the rows of holders count\n"                                          \
+    "  id INTEGER PRIMARY KEY, -- rowid of holders\n"                                                                   \
+    "  thread INTEGER REFERENCES threads -- NULL unknown\n"                                                             \
+    ") STRICT"
+
 /* As version 1 had them. */
 #define RP_SCHEMA_THREADS_1                                                                                            \
     "CREATE TABLE threads (\n"                                                                                         \

@@ -127,6 +127,7 @@ ARRAY(wait_totals)
 ARRAY(waits)
 ARRAY(locks)
 ARRAY(holders)
+ARRAY(holder_waiters)
 ARRAY(facts)
 ARRAY(rates)
 
@@ -150,6 +151,16 @@ ADD(threads)
 ADD(wait_totals)
 ADD(waits)
 ADD(holders)
+
+static enum rp_status add_holder_waiters(struct rp_profile *p, const void *row, struct rp_err *err)
+{
+    struct rp_holder_waiter *to = p->holder_waiters.n < p->holders.n ? rp_vec_add(&p->holder_waiters) : NULL;
+
+    if (!to)
+        return p->holder_waiters.n < p->holders.n ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, "there are more than holders");
+    memcpy(to, row, sizeof *to);
+    return RP_OK;
+}
 
 static enum rp_status add_facts(struct rp_profile *p, const void *row, struct rp_err *err)
 {
@@ -354,6 +365,8 @@ const struct rp_store_table rp_store_tables[] = {
      {REF(rp_holder, lock, RP_STORE_LOCK), REF(rp_holder, thread, RP_STORE_THREAD_OR_NULL), REF(rp_holder, node, RP_STORE_NODE),
       NUM(rp_holder, state, RP_STATE_BLOCKED), NUM(rp_holder, n, RP_COUNT_MAX), NUM(rp_holder, ns, INT64_MAX)},
      count_holders, get_holders, add_holders, .since = 2},
+    {"holder_waiters", RP_SCHEMA_HOLDER_WAITERS, "id", sizeof(struct rp_holder_waiter), {REF(rp_holder_waiter, thread, RP_STORE_THREAD_OR_NULL)},
+     count_holder_waiters, get_holder_waiters, add_holder_waiters, .since = 2, .optional = true},
     {"facts", RP_SCHEMA_FACTS, "id", sizeof(struct rp_fact), {REF(rp_fact, name, RP_STORE_STRING), REF(rp_fact, value, RP_STORE_STRING)},
      count_facts, get_facts, add_facts, .since = 1, .optional = true},
     {"rates", RP_SCHEMA_RATES, "id", sizeof(struct rp_profile_rate),

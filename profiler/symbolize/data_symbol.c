@@ -5,6 +5,8 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/io.h"
 #include "symbolize/symbolize.h"
 
 struct found {
@@ -49,4 +51,46 @@ bool rp_data_symbol(const struct rp_image *image, uint64_t addr, struct rp_buf *
     if (addr != best.start)
         rp_buf_printf(name, "+0x%llx", (unsigned long long)(addr - best.start));
     return !name->failed;
+}
+
+/* In pieces that overlap, so that no text is cut in two. False: not there; `unread` tells when that is not sure. */
+static bool section_holds(int fd, uint64_t offset, uint64_t size, const char *text, char *room, size_t room_bytes, bool *unread)
+{
+    size_t length = strlen(text);
+
+    for (uint64_t done = 0; done + length <= size;) {
+        size_t want = size - done < room_bytes ? (size_t)(size - done) : room_bytes;
+
+        if (offset > INT64_MAX - size || rp_pread_full(fd, room, want, offset + done) != (ssize_t)want) {
+            *unread = true;
+            return false;
+        }
+        if (memmem(room, want, text, length))
+            return true;
+        done += want - length + 1;
+    }
+    return false;
+}
+
+bool rp_data_holds(const struct rp_image *image, const char *text)
+{
+    enum { ROOM = 1 << 18 };
+    char *room = NULL;
+    Elf_Scn *section = NULL;
+    bool any = false, unread = false, found = false;
+
+    if (image->kind != RP_IMAGE_ELF)
+        return false;
+    if (image->elf && image->fd >= 0)
+        room = rp_calloc(ROOM, 1);
+    while (room && !found && (section = elf_nextscn(image->elf, section))) {
+        GElf_Shdr header;
+
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_PROGBITS || (header.sh_flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR)) != SHF_ALLOC)
+            continue;
+        any = true;
+        found = section_holds(image->fd, header.sh_offset, header.sh_size, text, room, ROOM, &unread);
+    }
+    rp_free(room);
+    return found || unread || !any;
 }

@@ -406,3 +406,31 @@ struct rp_memory rp_memory_of_process(uint32_t pid)
 {
     return (struct rp_memory){read_process, (void *)(uintptr_t)pid};
 }
+
+void rp_process_read_each(uint32_t pid, const uint64_t *addresses, size_t n, size_t each, void *to, bool *got)
+{
+    enum { PIECES = 1024 /* the kernel's own limit */, UNREADABLE_MAX = 100 };
+    struct iovec remote[PIECES];
+    size_t done = 0, unreadable = 0;
+
+    if (n)
+        memset(got, 0, n * sizeof *got);
+    while (done < n && unreadable < UNREADABLE_MAX) {
+        size_t asked = n - done < PIECES ? n - done : (size_t)PIECES, whole;
+        struct iovec local = {(char *)to + done * each, asked * each};
+        ssize_t bytes;
+
+        for (size_t i = 0; i < asked; i++)
+            remote[i] = (struct iovec){(void *)(uintptr_t)addresses[done + i], each};
+        bytes = process_vm_readv((pid_t)pid, &local, 1, remote, asked, 0);
+        if (bytes < 0 && errno != EFAULT)
+            return;
+        whole = bytes > 0 ? (size_t)bytes / each : 0;
+        memset(got + done, true, whole * sizeof *got);
+        done += whole;
+        if (whole < asked) { /* it ends where one cannot be read */
+            done++;
+            unreadable++;
+        }
+    }
+}

@@ -63,4 +63,8 @@ struct rp_memory {
 /* process_vm_readv on `pid`; the memory needs no release. */
 struct rp_memory rp_memory_of_process(uint32_t pid);
 
+/* Reads `each` bytes at each of `n` addresses, one after the other into `to`; got[i]: those of the i-th are there, whole. In as few system calls as there are
+ * addresses that cannot be read, and one for each thousand; after a hundred of the former it gives up. */
+void rp_process_read_each(uint32_t pid, const uint64_t *addresses, size_t n, size_t each, void *to, bool *got);
+
 #endif

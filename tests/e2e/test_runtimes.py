@@ -277,6 +277,16 @@ class Profiles(harness.Case):
         profile = self.profile(target.pid)
         self.assertLess(sum(row["share"] for row in profile.data["categories"] if row["id"] == "pthread.mutex"), 0.03)
 
+    @harness.needs(harness.rowprof_there, harness.perf_events, harness.node24, has("sqlite3"))
+    def test_sqlite3_waits_for_the_mutex_of_its_connection(self):
+        """The binding asks for the mutex before it calls SQLite: the connection is reached through its statement."""
+        target = self.start_node(LOOP_MJS, "--library", "sqlite3", "--statements", "4")
+        for _ in range(10):  # on a busy machine the workers may not meet in one second
+            locks = [row for row in self.profile(target.pid, seconds=1).data["locks"] if "Statement::Work_All" in row["name"]]
+            if locks:
+                break
+        self.assertTrue([row for row in locks if row["database"].startswith("connection at 0x")], locks)
+
     @harness.needs(harness.rowprof_there, harness.perf_events, has("mono"))
     def test_mono_checks_in_sqlite_unless_it_reads_the_header(self):
         profile, shares = self.check_first(self.start(VERCHK, "--mode", "reprepare"), "sqlite.prepare", "sqlite.vdbe", "sqlite.capi",

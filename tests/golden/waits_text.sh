@@ -5,6 +5,12 @@ echo ===
 rowprof report p.rowprof --clock wall --no-tree --width 100
 echo ===
 rowprof locks p.rowprof --width 100
+# of one thread, in a file that does not tell whose waits its holders are of, and in one that does
+rowprof locks p.rowprof --thread request-2 --no-tree --width 100
+sed -e 's/ 420 \(wait.*holds=1\)$/ 210 \1 waiter=request-1\/91/' -e 's/ 150 \(wait.*holds=1\)$/ 150 \1 waiter=request-2\/92/' \
+  -e 's/ 290 \(wait.*holds=2\)$/ 290 \1 waiter=request-1\/91/' $DATA/waits.fake >w.fake
+make_profile w.fake w.rowprof
+rowprof locks w.rowprof --thread request-1 --no-tree --width 100
 echo ===
 rowprof report p.rowprof --by thread --no-tree --width 110
 echo ===

@@ -356,17 +356,32 @@ size_t fake_keys_of(struct fake_text *line, struct fake_key *keys)
     return n;
 }
 
+/* Leaf first, into b->frames. */
+static enum rp_status split_frames(struct fake_builder *b, struct fake_text line, size_t *n)
+{
+    for (*n = 0; line.n;) {
+        size_t end = fake_find(line, ';');
+
+        if (!end || *n == FAKE_FRAMES_MAX)
+            return fake_bad(b, "expected a frame", line);
+        b->frames[(*n)++] = (struct fake_text){line.at, end};
+        end = end < line.n ? end + 1 : end;
+        line = (struct fake_text){line.at + end, line.n - end};
+    }
+    return RP_OK;
+}
+
 static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
 {
     struct fake_key keys[FAKE_KEYS_MAX];
     size_t nkeys = fake_keys_of(&line, keys), nframes = 0, space = line.n;
-    struct fake_text thread = {"main", 4};
+    struct fake_text thread = {"main", 4}, waiter = {"", 0};
     uint64_t pid = 1234, samples, at_ns = 0, tag = 0, weight = SAMPLE_NS, value = 0, wait = 0, holds = 0;
     int syscall = -1;
     bool waited = false;
     enum rp_state state = RP_STATE_RUNNING;
     bool guess = false;
-    uint32_t node, thread_id;
+    uint32_t node, thread_id, waiter_id = UINT32_MAX;
     enum rp_status status;
 
     for (size_t i = 0; i < nkeys; i++) {
@@ -375,6 +390,8 @@ static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
 
         if (fake_is(keys[i].name, "thread"))
             thread = v;
+        else if (fake_is(keys[i].name, "waiter"))
+            waiter = v;
         else if (fake_is(keys[i].name, "state") && fake_is(v, "blocked"))
             state = RP_STATE_BLOCKED;
         else if (fake_is(keys[i].name, "wait") && fake_duration(v, &wait))
@@ -405,23 +422,18 @@ static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
     if (!space || !fake_number((struct fake_text){line.at + space, line.n - space}, &samples))
         return fake_bad(b, "expected a stack and a number of samples", line);
     line.n = space - 1;
-    while (line.n) {
-        size_t end = fake_find(line, ';');
-
-        if (!end || nframes == FAKE_FRAMES_MAX)
-            return fake_bad(b, "expected a frame", line);
-        b->frames[nframes++] = (struct fake_text){line.at, end};
-        end = end < line.n ? end + 1 : end;
-        line = (struct fake_text){line.at + end, line.n - end};
-    }
-    status = node_of(b, nframes, guess, &node);
+    status = split_frames(b, line, &nframes);
+    if (status == RP_OK)
+        status = node_of(b, nframes, guess, &node);
     if (status == RP_OK)
         status = fake_thread_of(b, thread, pid, &thread_id);
+    if (status == RP_OK && waiter.n)
+        status = fake_thread_of(b, waiter, pid, &waiter_id);
     if (status || !waited)
         return status ? status
                       : rp_profile_count(b->p, thread_id, node, (uint32_t)tag, state, at_ns, samples, samples * weight, b->err);
     for (uint64_t i = 0; i < samples && status == RP_OK; i++)
-        status = holds ? rp_profile_holder(b->p, (uint32_t)holds - 1, thread_id, node, state, wait, b->err)
+        status = holds ? rp_profile_holder(b->p, (uint32_t)holds - 1, waiter_id, thread_id, node, state, wait, b->err)
                        : rp_profile_wait(b->p, thread_id, wait, node, (uint32_t)tag, syscall, b->err);
     return status;
 }

@@ -40,6 +40,7 @@ static bool same_lengths(const struct rp_profile *a, const struct rp_profile *b,
     SAME_LENGTH(waits)
     SAME_LENGTH(locks)
     SAME_LENGTH(holders)
+    SAME_LENGTH(holder_waiters)
     SAME_LENGTH(facts)
     SAME_LENGTH(rates)
     return true;
@@ -156,6 +157,7 @@ static bool same_waits(const struct rp_profile *a, const struct rp_profile *b, s
     SAME(holders, state)
     SAME(holders, n)
     SAME(holders, ns)
+    SAME(holder_waiters, thread)
     return true;
 }
 

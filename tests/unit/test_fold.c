@@ -150,6 +150,135 @@ static void a_new_thread_carries_its_creators_name_until_it_takes_one(void **sta
     assert_int_equal(b->profile.threads.at[0].wall_ns, 90);
 }
 
+static struct rp_event forked(uint64_t time_ns, uint32_t pid, uint32_t tid, uint32_t parent_pid)
+{
+    struct rp_event event = {.kind = RP_EVENT_FORK, .time_ns = time_ns, .pid = pid, .tid = tid};
+
+    event.u.fork.parent_pid = event.u.fork.parent_tid = parent_pid;
+    return event;
+}
+
+static struct rp_event ended(uint64_t time_ns, uint32_t pid, uint32_t tid)
+{
+    return (struct rp_event){.kind = RP_EVENT_EXIT, .time_ns = time_ns, .pid = pid, .tid = tid};
+}
+
+static const uint64_t a_pc[] = {0xffffffff81000010u};
+
+static void a_thread_born_under_the_number_of_an_ended_one_is_another(void **state)
+{
+    struct bench *b = *state;
+    struct rp_event named = {.kind = RP_EVENT_COMM, .time_ns = 25, .pid = 7, .tid = 8};
+
+    named.u.comm.comm = "first";
+    send(b, kernel_sample(10, 7, 7, a_pc, 1));
+    send(b, forked(20, 7, 8, 7));
+    send(b, forked(20, 7, 8, 7)); /* told twice */
+    send(b, named);
+    send(b, ended(45, 7, 8));
+    send(b, kernel_sample(46, 7, 8, a_pc, 1)); /* of its own end */
+    send(b, forked(60, 7, 8, 7));
+    send(b, kernel_sample(70, 7, 8, a_pc, 1));
+    assert_int_equal(b->fold.live.n, 2);
+    assert_int_equal(rp_fold_finish(&b->fold, 100, &b->err), RP_OK);
+    assert_int_equal(b->profile.threads.n, 3);
+    assert_string_equal(thread_name(b, 1), "first");
+    assert_int_equal(b->profile.threads.at[1].wall_ns, 25);
+    assert_int_equal(b->profile.threads.at[2].tid, 8);
+    assert_string_equal(thread_name(b, 2), "replay");
+    assert_int_equal(b->profile.threads.at[2].wall_ns, 40);
+    assert_int_equal(b->profile.counts.n, 3); /* one each */
+    assert_int_equal(b->profile.counts.at[2].thread, 2);
+}
+
+/* The record of its birth was lost. */
+static void what_an_ended_thread_does_much_later_is_anothers(void **state)
+{
+    struct bench *b = *state;
+
+    send(b, kernel_sample(10, 7, 8, a_pc, 1));
+    send(b, ended(45, 7, 8));
+    send(b, kernel_sample(1000000000, 7, 8, a_pc, 1));
+    assert_int_equal(rp_fold_finish(&b->fold, 1000000100, &b->err), RP_OK);
+    assert_int_equal(b->profile.threads.n, 2);
+    assert_int_equal(b->profile.threads.at[0].wall_ns, 35);
+    assert_int_equal(b->profile.threads.at[1].wall_ns, 100);
+}
+
+static void a_process_born_under_the_number_of_an_ended_one_is_another(void **state)
+{
+    struct bench *b = *state;
+
+    send(b, kernel_sample(10, 7, 7, a_pc, 1));
+    b->fold.replay = false;
+    b->fold.children = true;
+    send(b, forked(20, 9, 9, 7));
+    send(b, forked(21, 9, 9, 7)); /* told twice */
+    send(b, forked(22, 9, 10, 9));
+    send(b, ended(30, 9, 9));
+    send(b, forked(31, 9, 9, 7)); /* the other thread lives: the same process */
+    send(b, ended(40, 9, 9));
+    send(b, ended(40, 9, 10));
+    assert_int_equal(b->profile.processes.n, 2);
+    send(b, kernel_sample(41, 9, 9, a_pc, 1)); /* of its own end */
+    send(b, forked(60, 9, 9, 7));
+    send(b, kernel_sample(70, 9, 9, a_pc, 1));
+    assert_int_equal(rp_fold_finish(&b->fold, 100, &b->err), RP_OK);
+    assert_int_equal(b->profile.processes.n, 3);
+    assert_int_equal(b->profile.processes.at[2].pid, 9);
+    assert_int_equal(b->profile.processes.at[2].generation, 1);
+    assert_int_equal(b->profile.threads.at[b->profile.threads.n - 1].process, 2);
+    assert_int_equal(b->profile.threads.at[b->profile.threads.n - 1].wall_ns, 40);
+    assert_int_equal(b->profile.counts.at[2].thread, b->profile.threads.n - 1);
+}
+
+static void a_stranger_under_the_number_of_an_ended_process_is_ignored(void **state)
+{
+    struct bench *b = *state;
+
+    send(b, kernel_sample(10, 7, 7, a_pc, 1));
+    b->fold.replay = false;
+    send(b, ended(20, 7, 7));
+    assert_true(rp_fold_watches(&b->fold, 7));
+    send(b, forked(30, 7, 7, 5));
+    send(b, kernel_sample(40, 7, 7, a_pc, 1));
+    assert_int_equal(b->fold.samples, 1);
+    assert_false(rp_fold_watches(&b->fold, 7));
+}
+
+/* What is done at each turn is done for the living: their list holds them, whoever ended, in whatever order. */
+static void only_the_living_are_gone_through(void **state)
+{
+    enum { N = 1000 };
+    struct bench *b = *state;
+    struct rp_event exec = {.kind = RP_EVENT_COMM, .time_ns = 5000, .pid = 7, .tid = 7};
+    bool there[N + 1] = {false};
+
+    exec.u.comm.comm = "second";
+    exec.u.comm.exec = true;
+    for (uint32_t i = 0; i < N; i++)
+        send(b, kernel_sample(10 + i, 7, 7 + i, a_pc, 1));
+    send(b, kernel_sample(3000, 9000, 9000, a_pc, 1)); /* of another process */
+    for (uint32_t i = 0; i < N; i++)
+        if (i * 7 % 10 != 3)
+            send(b, ended(4000, 7, 7 + i * 7 % N));
+    assert_int_equal(b->fold.live.n, N / 10 + 1);
+    for (size_t i = 0; i < b->fold.live.n; i++) {
+        uint32_t thread = b->fold.live.at[i];
+
+        assert_int_equal(b->fold.threads.at[thread].end_ns, 0);
+        assert_int_equal(b->fold.threads.at[thread].live_at, i);
+        assert_false(there[thread]);
+        there[thread] = true;
+    }
+    send(b, exec);
+    assert_int_equal(b->fold.live.n, 2); /* the one that goes on, and the other process's */
+    assert_int_equal(rp_fold_finish(&b->fold, 6000, &b->err), RP_OK);
+    assert_int_equal(b->profile.threads.n, N + 2);
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(b->profile.threads.at[i].wall_ns, (there[i] ? 5000 : 4000) - (10 + i));
+}
+
 static void processes_not_watched_are_ignored(void **state)
 {
     struct bench *b = *state;
@@ -189,6 +318,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_pc_in_no_mapping_is_a_marked_root, set_up, tear_down),
         cmocka_unit_test_setup_teardown(exec_begins_another_generation, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_new_thread_carries_its_creators_name_until_it_takes_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_thread_born_under_the_number_of_an_ended_one_is_another, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_an_ended_thread_does_much_later_is_anothers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_process_born_under_the_number_of_an_ended_one_is_another, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_stranger_under_the_number_of_an_ended_process_is_ignored, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_the_living_are_gone_through, set_up, tear_down),
         cmocka_unit_test_setup_teardown(processes_not_watched_are_ignored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_failing_allocation_is_survived, set_up, tear_down),
     };

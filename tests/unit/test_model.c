@@ -275,10 +275,14 @@ static void test_waits_count_in_totals_with_or_without_stack(void **state)
     assert_int_equal(a, b);
     assert_int_equal(rp_profile_lock(&p, &other, &b, &err), RP_OK);
     assert_int_equal(b, 1);
-    assert_int_equal(rp_profile_holder(&p, a, 4, node, RP_STATE_RUNNING, 10, &err), RP_OK);
-    assert_int_equal(rp_profile_holder(&p, a, 4, node, RP_STATE_RUNNING, 20, &err), RP_OK);
-    assert_int_equal(rp_profile_holder(&p, a, 4, node, RP_STATE_BLOCKED, 20, &err), RP_OK);
-    assert_int_equal(p.holders.n, 2);
+    assert_int_equal(rp_profile_holder(&p, a, 5, 4, node, RP_STATE_RUNNING, 10, &err), RP_OK);
+    assert_int_equal(rp_profile_holder(&p, a, 5, 4, node, RP_STATE_RUNNING, 20, &err), RP_OK);
+    assert_int_equal(rp_profile_holder(&p, a, 5, 4, node, RP_STATE_BLOCKED, 20, &err), RP_OK);
+    assert_int_equal(rp_profile_holder(&p, a, 6, 4, node, RP_STATE_RUNNING, 40, &err), RP_OK);
+    assert_int_equal(p.holders.n, 3);
+    assert_int_equal(rp_profile_holder_waiter(&p, 1), 5);
+    assert_int_equal(rp_profile_holder_waiter(&p, 2), 6);
+    assert_true(rp_profile_holder_waiter(&p, 3) == UINT32_MAX);
     assert_int_equal(p.holders.at[0].n, 2);
     assert_int_equal(p.holders.at[0].ns, 30);
     rp_profile_release(&p);

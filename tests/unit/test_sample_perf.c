@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "base/limits.h"
 #include "sample/perf_private.h"
 #include "support/perf_run.h"
 
@@ -421,9 +422,43 @@ static void test_enable_on_exec(void **state)
     assert_int_equal(seen.execs, 1);
 }
 
+/* Numbers of processes that cannot be: 5 000 000 is above the kernel's largest. */
+static void test_targets_are_known_by_number(void **state)
+{
+    struct rp_perf_sampler s = {0};
+    struct rp_err err = {0};
+    uint32_t self = (uint32_t)getpid();
+
+    (void)state;
+    assert_int_equal(rp_perf_target_add(&s, self, &err), RP_OK);
+    for (uint32_t i = 1; i <= RP_PROCESSES_MAX; i++)
+        assert_int_equal(rp_perf_target_add(&s, 5000000 + 3 * i, &err), RP_OK);
+    assert_int_equal(s.targets.n, RP_PROCESSES_MAX);
+    assert_int_equal(s.stats.vanished, 1);
+    for (uint32_t i = 1; i <= RP_PROCESSES_MAX; i++) {
+        assert_int_equal(rp_perf_is_target(&s, 5000000 + 3 * i), i < RP_PROCESSES_MAX);
+        assert_false(rp_perf_is_target(&s, 5000001 + 3 * i));
+    }
+    assert_int_equal(rp_perf_target_add(&s, self, &err), RP_OK);
+    assert_int_equal(s.targets.n, RP_PROCESSES_MAX);
+    assert_false(s.targets.at[0].ended);
+    assert_true(s.targets.at[1].ended);
+    /* Born again under the number of one that had ended. */
+    if (s.targets.at[0].pidfd >= 0)
+        close(s.targets.at[0].pidfd);
+    s.targets.at[0] = (struct rp_perf_target){.pid = self, .pidfd = -1, .ended = true};
+    assert_int_equal(rp_perf_target_add(&s, self, &err), RP_OK);
+    assert_false(s.targets.at[0].ended);
+    if (s.targets.at[0].pidfd >= 0)
+        close(s.targets.at[0].pidfd);
+    rp_vec_release(&s.targets);
+    rp_index_release(&s.target_index);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_targets_are_known_by_number),
         cmocka_unit_test(test_samples_of_a_spinning_process),
         cmocka_unit_test(test_weight_equals_cpu_time),
         cmocka_unit_test(test_covered_twice_counts_once),
