@@ -7,74 +7,22 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "fold/fold.h"
+#include "support/fold_bench.h"
 
-struct bench {
-    struct rp_images images;
-    struct rp_unwinder *unwinder;
-    struct rp_symbolizer *symbolizer;
-    struct rp_profile profile;
-    struct rp_fold fold;
-    struct rp_err err;
-};
-
-static int set_up(void **state)
-{
-    static struct bench b;
-    struct rp_symbolizer_options options = {.kallsyms = "/dev/null"};
-
-    memset(&b, 0, sizeof b);
-    assert_int_equal(rp_images_init(&b.images, &b.err), RP_OK);
-    assert_int_equal(rp_unwinder_new(&b.images, &b.unwinder, &b.err), RP_OK);
-    assert_int_equal(rp_symbolizer_new(&b.images, b.unwinder, &options, &b.symbolizer, &b.err), RP_OK);
-    assert_int_equal(rp_profile_init(&b.profile, &b.err), RP_OK);
-    assert_int_equal(rp_fold_init(&b.fold, &b.images, b.unwinder, b.symbolizer, &b.profile, &b.err), RP_OK);
-    b.fold.replay = true;
-    *state = &b;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct bench *b = *state;
-
-    rp_fold_release(&b->fold);
-    rp_profile_release(&b->profile);
-    rp_symbolizer_free(b->symbolizer);
-    rp_unwinder_free(b->unwinder);
-    rp_images_release(&b->images);
-    return 0;
-}
-
-static void send(struct bench *b, struct rp_event event)
-{
-    assert_int_equal(rp_fold_event(&b->fold, &event, &b->err), RP_OK);
-}
-
-static struct rp_event kernel_sample(uint64_t time_ns, uint32_t pid, uint32_t tid, const uint64_t *kernel, uint32_t n)
-{
-    struct rp_event event = {.kind = RP_EVENT_SAMPLE, .time_ns = time_ns, .pid = pid, .tid = tid};
-
-    event.u.sample.kernel = kernel;
-    event.u.sample.nkernel = n;
-    event.u.sample.weight_ns = 1000;
-    return event;
-}
-
-static const char *thread_name(const struct bench *b, uint32_t thread)
+static const char *thread_name(const struct fold_bench *b, uint32_t thread)
 {
     return rp_profile_text(&b->profile, b->profile.threads.at[thread].comm);
 }
 
 static void kernel_frames_are_interned_root_first_without_markers(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     static const uint64_t chain[] = {0xffffffffffffff80u /* PERF_CONTEXT_KERNEL */, 0xffffffff81000010u, 0xffffffff81000200u, 0xffffffff81003000u};
     const struct rp_location *leaf, *caller;
     const struct rp_node *node;
 
-    send(b, kernel_sample(10, 7, 7, chain, 4));
-    send(b, kernel_sample(20, 7, 7, chain, 4));
+    fold_bench_send(b, fold_bench_sample(10, 7, 7, chain, 4));
+    fold_bench_send(b, fold_bench_sample(20, 7, 7, chain, 4));
     assert_int_equal(b->profile.counts.n, 1);
     assert_int_equal(b->profile.counts.at[0].n, 2);
     assert_int_equal(b->profile.counts.at[0].weight_ns, 2000);
@@ -90,9 +38,9 @@ static void kernel_frames_are_interned_root_first_without_markers(void **state)
 
 static void a_pc_in_no_mapping_is_a_marked_root(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     static const uint8_t stack[64];
-    struct rp_event event = kernel_sample(10, 7, 7, NULL, 0);
+    struct rp_event event = fold_bench_sample(10, 7, 7, NULL, 0);
     const struct rp_location *mark;
 
     event.u.sample.has_user = true;
@@ -100,7 +48,7 @@ static void a_pc_in_no_mapping_is_a_marked_root(void **state)
     event.u.sample.regs[RP_RSP] = 0x7000;
     event.u.sample.stack = stack;
     event.u.sample.stack_bytes = sizeof stack;
-    send(b, event);
+    fold_bench_send(b, event);
     mark = &b->profile.locations.at[b->profile.nodes.at[b->profile.counts.at[0].node].location];
     assert_int_equal(mark->flags & RP_LOCATION_MARK, RP_LOCATION_MARK);
     assert_string_equal(rp_profile_text(&b->profile, (uint32_t)mark->addr), "[truncated: pc in no mapping]");
@@ -108,15 +56,12 @@ static void a_pc_in_no_mapping_is_a_marked_root(void **state)
 
 static void exec_begins_another_generation(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     static const uint64_t pc[] = {0xffffffff81000010u};
-    struct rp_event exec = {.kind = RP_EVENT_COMM, .time_ns = 20, .pid = 7, .tid = 7};
 
-    exec.u.comm.comm = "second";
-    exec.u.comm.exec = true;
-    send(b, kernel_sample(10, 7, 7, pc, 1));
-    send(b, exec);
-    send(b, kernel_sample(30, 7, 7, pc, 1));
+    fold_bench_send(b, fold_bench_sample(10, 7, 7, pc, 1));
+    fold_bench_send(b, fold_bench_exec(20, 7, "second"));
+    fold_bench_send(b, fold_bench_sample(30, 7, 7, pc, 1));
     assert_int_equal(b->profile.processes.n, 2);
     assert_int_equal(b->profile.processes.at[1].generation, 1);
     assert_int_equal(b->profile.processes.at[1].pid, 7);
@@ -130,7 +75,7 @@ static void exec_begins_another_generation(void **state)
 
 static void a_new_thread_carries_its_creators_name_until_it_takes_one(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     struct rp_event comm = {.kind = RP_EVENT_COMM, .time_ns = 10, .pid = 7, .tid = 7};
     struct rp_event fork = {.kind = RP_EVENT_FORK, .time_ns = 20, .pid = 7, .tid = 8};
     struct rp_event named = {.kind = RP_EVENT_COMM, .time_ns = 30, .pid = 7, .tid = 8};
@@ -139,12 +84,12 @@ static void a_new_thread_carries_its_creators_name_until_it_takes_one(void **sta
     comm.u.comm.comm = "main";
     fork.u.fork.parent_pid = fork.u.fork.parent_tid = 7;
     named.u.comm.comm = "worker";
-    send(b, comm);
-    send(b, fork);
+    fold_bench_send(b, comm);
+    fold_bench_send(b, fork);
     assert_string_equal(thread_name(b, 1), "main");
-    send(b, named);
+    fold_bench_send(b, named);
     assert_string_equal(thread_name(b, 1), "worker");
-    send(b, exit);
+    fold_bench_send(b, exit);
     assert_int_equal(rp_fold_finish(&b->fold, 100, &b->err), RP_OK);
     assert_int_equal(b->profile.threads.at[1].wall_ns, 25);
     assert_int_equal(b->profile.threads.at[0].wall_ns, 90);
@@ -152,12 +97,12 @@ static void a_new_thread_carries_its_creators_name_until_it_takes_one(void **sta
 
 static void processes_not_watched_are_ignored(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     static const uint64_t pc[] = {0xffffffff81000010u};
 
-    send(b, kernel_sample(10, 7, 7, pc, 1));
+    fold_bench_send(b, fold_bench_sample(10, 7, 7, pc, 1));
     b->fold.replay = false;
-    send(b, kernel_sample(20, 9, 9, pc, 1));
+    fold_bench_send(b, fold_bench_sample(20, 9, 9, pc, 1));
     assert_int_equal(b->fold.samples, 1);
     assert_int_equal(b->profile.processes.n, 1);
 }
@@ -167,12 +112,12 @@ static void every_failing_allocation_is_survived(void **state)
     static const uint64_t chain[] = {0xffffffff81000010u, 0xffffffff81000200u};
 
     for (uint64_t n = 1; n < 60; n++) {
-        struct bench *b;
-        struct rp_event event = kernel_sample(10, 7, 7, chain, 2);
+        struct fold_bench *b;
+        struct rp_event event = fold_bench_sample(10, 7, 7, chain, 2);
         enum rp_status status;
 
-        tear_down(state);
-        set_up(state);
+        fold_bench_tear_down(state);
+        fold_bench_set_up(state);
         b = *state;
         rp_alloc_fail_at(n);
         status = rp_fold_event(&b->fold, &event, &b->err);
@@ -185,12 +130,12 @@ static void every_failing_allocation_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(kernel_frames_are_interned_root_first_without_markers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_pc_in_no_mapping_is_a_marked_root, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(exec_begins_another_generation, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_new_thread_carries_its_creators_name_until_it_takes_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(processes_not_watched_are_ignored, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_failing_allocation_is_survived, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kernel_frames_are_interned_root_first_without_markers, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(a_pc_in_no_mapping_is_a_marked_root, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(exec_begins_another_generation, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(a_new_thread_carries_its_creators_name_until_it_takes_one, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(processes_not_watched_are_ignored, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(every_failing_allocation_is_survived, fold_bench_set_up, fold_bench_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
