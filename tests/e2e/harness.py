@@ -40,6 +40,7 @@ sys.path.insert(0, os.path.join(SOURCE, "tests", "fixtures", "targets"))
 import build  # noqa: E402
 
 READY_SECONDS = 120
+LEAST_SAMPLES = 500
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -248,6 +249,50 @@ def rowprof(*args, timeout=120, **options):
     return rowprof_wait(rowprof_start(*args, **options), timeout)
 
 
+def rowprof_stop(process):
+    """Ends a started rowprof as Ctrl-C does, so that it reports, and returns the Run."""
+    process.send_signal(signal.SIGINT)
+    return rowprof_wait(process)
+
+
+def until(condition, what, process=None):
+    """Polls until the condition holds, however busy the machine is; `process` must run meanwhile."""
+    deadline = time.monotonic() + READY_SECONDS
+    while not condition():
+        if time.monotonic() > deadline or (process and process.poll() is not None):
+            raise AssertionError(f"it never came that {what}")
+        time.sleep(0.002)
+
+
+def await_sampling(process):
+    """Until a started rowprof samples: it has descriptors of perf, or the thread that ptrace needs (which traces nobody between two samples)."""
+    def begun():
+        try:
+            links = [os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{process.pid}/fd")]
+            return any("perf_event" in link for link in links) or len(os.listdir(f"/proc/{process.pid}/task")) > 1
+        except OSError:
+            return False  # one was closed meanwhile
+    until(begun, "rowprof samples", process)
+
+
+def waits_in(pid, call):
+    """Whether the process waits in a system call: its number and as many arguments as matter, as /proc/PID/syscall has them."""
+    with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+        return file.read().startswith(call + " ")
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def let_run(pid, seconds):
+    """Until `pid` has had so much more CPU time, so that there is something of it to see."""
+    end = cpu_seconds(pid) + seconds
+    until(lambda: cpu_seconds(pid) >= end, f"{pid} runs")
+
+
 class Profile:
     """The JSON report. Shares are fractions of all samples in it."""
 
@@ -320,16 +365,21 @@ class Case(unittest.TestCase):
         self.assertEqual(run.status, 0, f"rowprof {' '.join(map(str, args))}:\n{run.stderr}\n{run.stdout[-2000:]}")
         return run
 
-    def profile(self, pid, *args, seconds=2, timeout=120, kernel=False):
+    def profile(self, pid, *args, seconds=None, least=None, timeout=120, kernel=False):
         """Profiles `pid` and returns the JSON; the run must succeed and have seen something.
 
-        Kernel frames are left out (their samples go to the user frame below), unless asked for: on a busy machine interrupts
-        take several percent of any program.
+        It takes a second, and where a busy machine gave the target so little of it that there are fewer than `least` samples (500), it is taken again for
+        longer; `seconds` alone says how long, whatever comes. Kernel frames are left out (their samples go to the user frame below), unless asked for: on a
+        busy machine interrupts take several percent of any program.
         """
         if not kernel:
             args = ("--no-kernel", *args)
-        run = self.rowprof_ok("--pid", pid, "--seconds", seconds, "--format", "json", *args, timeout=timeout)
-        profile = Profile(run)
+        least = least or (1 if seconds else LEAST_SAMPLES)
+        for longer in (1, 3, 9):
+            run = self.rowprof_ok("--pid", pid, "--seconds", (seconds or 1) * longer, "--format", "json", *args, timeout=timeout)
+            profile = Profile(run)
+            if profile.samples >= least:
+                break
         self.assertGreater(profile.samples, 0)
         return profile
 

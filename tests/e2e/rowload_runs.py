@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finished runs of rowload, and the words in their lines."""
+import concurrent.futures
 import re
 import subprocess
 
@@ -31,6 +32,12 @@ def run(*args, **options):
     """Runs rowload to its end, whatever its status."""
     argv = [harness.ROWLOAD, *map(str, args)]
     return Finished(subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, **options))
+
+
+def sums(*variants):
+    """The SUM of each variant's arguments. They run two at a time: what a sum is does not depend on how long it takes."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return [done.sum for done in pool.map(lambda args: run_ok(*args), variants)]
 
 
 def run_ok(*args, **options):

@@ -6,6 +6,7 @@ The trap is time: nothing here says how long a thing took beyond what a deadline
 """
 import json
 import os
+import pty
 import re
 import resource
 import signal
@@ -118,27 +119,43 @@ class CaseA14Deadline(harness.Case):
 
 
 class Interrupting(harness.Case):
-    def interrupted(self, number, times=1):
+    def begin(self, **options):
+        """A rowprof that has seen something, and where it will keep its profile."""
         target = self.start("/usr/bin/python3", "-c", BUSY)
-        out = os.path.join(self.scratch, f"p{number}.rowprof")
-        process = harness.rowprof_start("-p", target.pid, "-d", "100", "-o", out, "--format", "json")
-        for _ in range(3000):  # until it has begun: its handler stands, or its own descriptors of perf
-            if any("perf_event" in os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{process.pid}/fd")):
-                break
-            time.sleep(0.01)
-        time.sleep(0.5)
-        for _ in range(times):
-            process.send_signal(number)
-        return harness.rowprof_wait(process), out
+        out = os.path.join(self.scratch, f"p{target.pid}.rowprof")
+        process = harness.rowprof_start("-p", target.pid, "-d", "100", "-o", out, "--format", "json", **options)
+        harness.await_sampling(process)
+        harness.let_run(target.pid, 0.2)
+        return process, out
 
     @harness.needs(harness.perf_events)
     def test_the_first_signal_reports(self):
         for number in (signal.SIGINT, signal.SIGTERM):
-            run, out = self.interrupted(number)
+            process, out = self.begin()
+            process.send_signal(number)
+            run = harness.rowprof_wait(process)
             self.assertEqual(run.status, 0, run.stderr)
             self.assertGreater(json.loads(run.stdout)["quality"]["samples"], 0)
             self.assertTrue(os.path.exists(out))
 
+    @harness.needs(harness.perf_events)
+    def test_the_second_signal_ends_it_at_once(self):
+        """While it cannot go on: nobody reads what it prints, and the pipe is full."""
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        os.set_blocking(write, False)
+        try:
+            while True:
+                os.write(write, bytes(65536))
+        except BlockingIOError:
+            os.set_blocking(write, True)
+        process, out = self.begin(stdout=write, stderr=subprocess.DEVNULL)
+        os.close(write)
+        process.send_signal(signal.SIGINT)
+        harness.until(lambda: harness.waits_in(process.pid, "1 0x1"), "rowprof prints", process)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
+        self.rowprof_ok("report", out)  # which the first one had it keep
 
     @harness.needs(harness.perf_events)
     def test_an_unknown_thread_costs_no_recording(self):
@@ -147,6 +164,47 @@ class Interrupting(harness.Case):
         self.assertEqual(run.status, 1)
         self.assertIn("nosuch", run.stderr)
         self.assertIn("on-CPU sample", run.stdout)
+
+
+class Terminal(harness.Case):
+    """Colours and progress are for eyes only."""
+
+    def shown(self, stream, *args, **environment):
+        """What comes out of rowprof at `stream`, which is a terminal."""
+        master, slave = pty.openpty()
+        other = {"stdout": "stderr", "stderr": "stdout"}[stream]
+        env = {**{key: value for key, value in os.environ.items() if key != "NO_COLOR"}, "TERM": "xterm", **environment}
+        process = harness.rowprof_start(*args, env=env, **{stream: slave, other: subprocess.DEVNULL})
+        os.close(slave)
+        pieces = []
+        with open(master, "rb", buffering=0) as file:
+            try:
+                while piece := file.read(65536):
+                    pieces.append(piece)
+            except OSError:
+                pass  # so a terminal says that nobody has it open any more
+        self.assertEqual(process.wait(timeout=60), 0)
+        return b"".join(pieces).decode().replace("\r\n", "\n")
+
+    @harness.needs(harness.perf_events)
+    def test_progress_and_colours(self):
+        pid = self.start("/usr/bin/python3", "-c", BUSY).pid
+        out = os.path.join(self.scratch, "p.rowprof")
+        record = ("record", "--force", "-p", pid, "-d", "0.3", "-o", out)
+        said = self.shown("stderr", *record)
+        self.assertRegex(said, r"\r\x1b\[K[\d.]+ of 0\.3 s +\d+ samples?  Ctrl-C ends early and reports\r\x1b\[K")
+        self.assertRegex(said, r"\r\x1b\[Krowprof: the profile is kept in [^\n]+\n\Z")
+        self.assertEqual(self.shown("stderr", *record, "-q"), "")
+        self.assertNotRegex(self.rowprof_ok(*record).stderr, r"[\r\x1b]")
+        plain = self.rowprof_ok("report", out).stdout
+        self.assertNotIn("\x1b", plain)
+        for wanted, args, environment in ((True, (), {}), (False, (), {"NO_COLOR": "1"}), (True, (), {"NO_COLOR": ""}), (False, (), {"TERM": "dumb"}),
+                                          (False, ("--color", "never"), {}), (True, ("--color", "always"), {"NO_COLOR": "1"})):
+            with self.subTest(args=args, environment=environment):
+                seen = self.shown("stdout", "report", out, *args, **environment)
+                self.assertEqual("\x1b[" in seen, wanted)
+                self.assertEqual(re.sub(r"\x1b\[[\d;]*m", "", seen), plain)
+        self.assertIn("\x1b[", self.rowprof_ok("report", out, "--color", "always").stdout)
 
 
 class Launching(harness.Case):
@@ -255,10 +313,11 @@ class Keeping(harness.Case):
         folder = os.path.join(self.scratch, "gone")
         os.mkdir(folder)
         environment = {**os.environ, "TMPDIR": self.scratch}
-        process = harness.rowprof_start("-p", target.pid, "-d", "3", "-o", os.path.join(folder, "p.rowprof"), env=environment)
-        time.sleep(1)
+        process = harness.rowprof_start("-p", target.pid, "-d", "100", "-o", os.path.join(folder, "p.rowprof"), env=environment)
+        harness.await_sampling(process)
         os.rmdir(folder)
-        run = harness.rowprof_wait(process)
+        harness.let_run(target.pid, 0.2)
+        run = harness.rowprof_stop(process)
         self.assertEqual(run.status, 1)
         self.assertIn("on-CPU samples", run.stdout)
         kept = re.search(r"the profile was kept in (\S+) instead", run.stderr)

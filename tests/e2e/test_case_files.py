@@ -68,6 +68,24 @@ class CaseA12Replaced(harness.Case):
         self.assertGreaterEqual(profile.self_share("old_hot"), 0.97, profile.names())
 
 
+class LibrariesThatComeAndGo(harness.Case):
+    @READY_FOR
+    def test_each_has_its_own_names_though_one_is_mapped_where_the_other_was(self):
+        paths = [self.build(name) for name in ("libfirst.so", "libsecond.so")]
+        target = self.start(self.build("libraries"), *paths)
+        profile = self.profile(target.pid, seconds=2)
+        target.stop()
+        truth = target.words("TRUTH")
+        self.assertGreater(truth["loads"], 50)
+        self.assertGreaterEqual(truth["same"], truth["loads"] - 2)
+        for name in ("first", "second"):
+            row, = profile.rows(f"{name}_work")
+            self.assertEqual(row["module"], f"lib{name}.so")
+            self.assertAlmostEqual(profile.total(f"{name}_work"), truth[name], delta=0.05, msg=name)
+        self.assertGreaterEqual(profile.complete_share(), 0.98)
+        self.assertGreaterEqual(profile.total("main"), 0.98)
+
+
 class CaseA22OtherNamespace(harness.Case):
     @harness.needs(harness.rowprof_there, harness.perf_events, harness.root, harness.mount_namespaces)
     def test_another_build_bound_over_the_path(self):
@@ -154,10 +172,12 @@ class CaseA24Damage(harness.Case):
         library = os.path.join(self.scratch, "liba24.so")
         end = max(offset + size for offset, _, size, executable in build.segments(library) if executable)
         target = self.start(os.path.join(self.scratch, "a24_library"))
-        process = harness.rowprof_start("--pid", target.pid, "--seconds", 3, "--format", "json")
-        time.sleep(1)
+        process = harness.rowprof_start("--pid", target.pid, "--seconds", 100, "--format", "json")
+        harness.await_sampling(process)
+        harness.let_run(target.pid, 0.3)
         os.truncate(library, end)
-        run = harness.rowprof_wait(process)
+        harness.let_run(target.pid, 0.3)
+        run = harness.rowprof_stop(process)
         self.assertEqual(run.status, 0, run.stderr)
         self.assertGreater(harness.Profile(run).samples, 0)
 

@@ -5,6 +5,8 @@ import csv
 import io
 import os
 import re
+import shutil
+import tempfile
 import unicodedata
 
 import harness
@@ -71,13 +73,26 @@ EVIL_BYTES = b"bad\xffbyte"
 
 
 class CaseA18EvilNames(JitCase):
-    def start_evil(self):
-        offsets = [0x100 * (i + 1) for i in range(len(EVIL) + 1)]
-        target, page = self.start_page(*offsets)
-        lines = [f"{page + at:x} 10 ".encode() + (name if isinstance(name, bytes) else name.encode()) + b"\n"
-                 for at, name in zip(offsets, [*EVIL, EVIL_BYTES])]
-        self.write_map(target.pid, b"".join(lines))
-        return target
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.kept = None
+
+    def show(self, *args):
+        """One recording in any form: as bytes, decoded strictly, since bad UTF-8 must have been replaced."""
+        if not self.kept:
+            offsets = [0x100 * (i + 1) for i in range(len(EVIL) + 1)]
+            target, page = self.start_page(*offsets)
+            lines = [f"{page + at:x} 10 ".encode() + (name if isinstance(name, bytes) else name.encode()) + b"\n"
+                     for at, name in zip(offsets, [*EVIL, EVIL_BYTES])]
+            self.write_map(target.pid, b"".join(lines))
+            folder = tempfile.mkdtemp(prefix="rowprof-test-")
+            self.addClassCleanup(shutil.rmtree, folder)
+            kept = os.path.join(folder, "evil.rowprof")
+            self.rowprof_ok("record", "--pid", target.pid, "--seconds", 3, "-o", kept)
+            type(self).kept = kept
+        run = self.rowprof_ok("report", self.kept, *args)
+        return run, run.stdout_bytes.decode("utf-8")
 
     def check_clean(self, text, allowed="\n"):
         text.encode("utf-8")
@@ -86,9 +101,7 @@ class CaseA18EvilNames(JitCase):
 
     @READY_FOR
     def test_json_holds_every_name(self):
-        target = self.start_evil()
-        run = self.rowprof_ok("--pid", target.pid, "--seconds", 3, "--format", "json")
-        text = run.stdout_bytes.decode("utf-8")  # strict: bad UTF-8 must have been replaced
+        run, text = self.show("--format", "json")
         self.check_clean(text)
         profile = harness.Profile(run)
         self.assertGreaterEqual(profile.self_share(EVIL[0]), 0.05)
@@ -100,9 +113,7 @@ class CaseA18EvilNames(JitCase):
 
     @READY_FOR
     def test_csv_is_read_back_whole(self):
-        target = self.start_evil()
-        run = self.rowprof_ok("--pid", target.pid, "--seconds", 3, "--by", "function", "--format", "csv")
-        text = run.stdout_bytes.decode("utf-8")
+        _, text = self.show("--by", "function", "--format", "csv")
         self.check_clean(text, "\r\n")
         table = list(csv.reader(io.StringIO(text), strict=True))
         self.assertEqual(len({len(row) for row in table}), 1, "rows of different width")
@@ -112,10 +123,8 @@ class CaseA18EvilNames(JitCase):
 
     @READY_FOR
     def test_text_is_clean(self):
-        target = self.start_evil()
         for args in (("--tree",), ("--callers", "--tree"), ("--by", "function", "--no-tree")):
-            run = self.rowprof_ok("--pid", target.pid, "--seconds", 2, "--no-kernel", *args)
-            text = run.stdout_bytes.decode("utf-8")
+            _, text = self.show("--no-kernel", *args)
             self.check_clean(text)
             self.assertLess(max(map(len, text.splitlines())), 6000)
             for begin in (EVIL[0], "x;y z", "tab", "escape", EVIL[4], "bad", "LLLLLLLL"):
@@ -123,39 +132,28 @@ class CaseA18EvilNames(JitCase):
 
 
 class CaseA20Dialects(JitCase):
-    def name_seen(self, target, data, name="wanted name"):
-        self.write_map(target.pid, data)
-        profile = self.profile(target.pid, seconds=0.7)
-        return profile.self_share(name) >= 0.9
-
     @READY_FOR
-    def test_every_dialect_is_read(self):
-        target, page = self.start_page(0x100)
-        at = page + 0x100
-        dialects = {
-            "plain": f"{at:x} 10 wanted name\n",
-            "prefixed": f"0x{at:x} 0x10 wanted name\n",
-            "upper case": f"0X{at:X} 1F wanted name\n",
-            "leading zeros": f"{at:020x} 00010 wanted name\n",
-            "two blanks": f"{at:x}  10  wanted name\n",
-            "tabs": f"{at:x}\t10\twanted name\n",
-            "carriage return": f"{at:x} 10 wanted name\r\n",
-            "cut last line": f"{at:x} 10 wanted name",
-            "after rejected lines": f"hello\n\n{at:x} 0 size zero\nffffffffffffff00 1000 wraps\n{at:x} zz not hex\n"
-                                    f"{at:x} 10 wanted name\n{at:x} 10\n",
-            "after a line of a megabyte": f"{at + 0x1000:x} 10 {'m' * 1000000}\n{at:x} 10 wanted name\n",
-        }
-        for what, data in dialects.items():
-            with self.subTest(dialect=what):
-                self.assertTrue(self.name_seen(target, data))
-
-    @READY_FOR
-    def test_names_hold_signatures_and_expressions(self):
-        target, page = self.start_page(0x100)
-        for name in ("instance void [Asm] Ns.Type::Method(class Other`1<int32>,bool)[Tier0]", "RegExp:^(a|b)*? [\\s\\S]{2,}$",
-                     "ResponseCache:CurrentPrepared ()", "JS:*run file:///x/y.mjs:9:37"):
-            with self.subTest(name=name):
-                self.assertTrue(self.name_seen(target, f"{page + 0x100:x} 10 {name}\n", name))
+    def test_every_dialect_and_every_kind_of_name_in_one_map(self):
+        """Each line is of a function of its own, and names it; unit.symbolize_jit reads each dialect for itself."""
+        kinds = (lambda at, name: f"{at:x} 10 {name}\n",
+                 lambda at, name: f"0x{at:x} 0x10 {name}\n",
+                 lambda at, name: f"0X{at:X} 1F {name}\n",
+                 lambda at, name: f"{at:020x} 00010 {name}\n",
+                 lambda at, name: f"{at:x}  10  {name}\n",
+                 lambda at, name: f"{at:x}\t10\t{name}\n",
+                 lambda at, name: f"{at:x} 10 {name}\r\n",
+                 lambda at, name: f"hello\n\n{at:x} 0 size zero\nffffffffffffff00 1000 wraps\n{at:x} zz not hex\n{at:x} 10 {name}\n{at:x} 10\n",
+                 lambda at, name: f"{at + 0x20:x} 10 {'m' * 1000000}\n{at:x} 10 {name}\n",
+                 lambda at, name: f"{at:x} 10 {name}")  # the last line is cut
+        names = [f"wanted name {i}" for i in range(len(kinds))]
+        names[:4] = ("instance void [Asm] Ns.Type::Method(class Other`1<int32>,bool)[Tier0]", "RegExp:^(a|b)*? [\\s\\S]{2,}$",
+                     "ResponseCache:CurrentPrepared ()", "JS:*run file:///x/y.mjs:9:37")
+        offsets = [0x100 * (i + 1) for i in range(len(kinds))]
+        target, page = self.start_page(*offsets)
+        self.write_map(target.pid, "".join(kind(page + at, name) for kind, at, name in zip(kinds, offsets, names)))
+        profile = self.profile(target.pid, seconds=2, least=1000)
+        for name in names:  # all run for as long as each other
+            self.assertAlmostEqual(profile.self_share(name), 1 / len(names), delta=0.06, msg=name)
 
     @READY_FOR
     def test_two_million_lines(self):

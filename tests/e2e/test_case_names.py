@@ -45,7 +45,7 @@ class CaseA11Aliases(harness.Case):
         for order in ("a11_order0", "a11_order1"):
             target = self.start(self.build(order))
             for _ in range(5):
-                profile = self.profile(target.pid, seconds=0.5)
+                profile = self.profile(target.pid, seconds=0.2, least=50)
                 self.assertGreaterEqual(profile.self_share("real_name"), 0.95, profile.names())
                 self.assertFalse({"a_weak_name", "__real_name", "__GI_real_name"} & profile.names())
             target.stop()

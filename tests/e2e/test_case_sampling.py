@@ -3,7 +3,6 @@
 """Field cases about sampling: threads that come and go (A07), no hardware counter (A09), lost samples (A15)."""
 import json
 import signal
-import time
 
 import harness
 
@@ -37,12 +36,14 @@ class CaseA15Lost(harness.Case):
     @READY_FOR
     def test_a_slow_reader_counts_what_it_lost(self):
         target = self.start_rowload("mix", "--depth", "50")
-        process = harness.rowprof_start("--pid", target.pid, "--seconds", 6, "-F", 4999, "--format", "json")
-        time.sleep(1)
+        process = harness.rowprof_start("--pid", target.pid, "--seconds", 100, "-F", 4999, "--format", "json")
+        harness.await_sampling(process)
+        harness.let_run(target.pid, 0.2)
         process.send_signal(signal.SIGSTOP)
-        time.sleep(3)
+        harness.let_run(target.pid, 2)  # its ring holds half a second at a fifth of this rate
         process.send_signal(signal.SIGCONT)
-        run = harness.rowprof_wait(process)
+        harness.let_run(target.pid, 0.2)
+        run = harness.rowprof_stop(process)
         self.assertEqual(run.status, 0, run.stderr)
         quality = json.loads(run.stdout_bytes)["quality"]
         self.assertGreater(quality["lost"], 0)

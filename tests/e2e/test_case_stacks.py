@@ -22,6 +22,16 @@ class CaseA04NoFramePointer(harness.Case):
         self.assertFalse([name for name in profile.names() if "5a5a5a" in name])
 
     @READY_FOR
+    def test_a_handler_stands_on_what_it_interrupted(self):
+        profile = self.profile(self.start(self.build("a04_signal")).pid)
+        self.assertGreaterEqual(profile.complete_share(), 0.99)
+        self.assertGreater(profile.total("handler_work"), 0.1)
+        for name in ("interrupted", "main"):
+            self.assertGreaterEqual(profile.total(name), 0.99, name)
+        callers = {row["symbol"]: row["total"] for row in profile.functions}
+        self.assertAlmostEqual(callers["on_signal"], callers["handler_work"], delta=0.01 * profile.samples)
+
+    @READY_FOR
     def test_depth_and_recursion_without_frame_pointers(self):
         target = self.start_rowload("mix", "--fp", "0", "--depth", "12", "--rec", "6", "--mix", "a=60,b=40")
         profile = self.profile(target.pid)

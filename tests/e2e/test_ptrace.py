@@ -14,23 +14,25 @@ BOTH = harness.needs(harness.rowprof_there, harness.ptrace, harness.perf_events)
 PTRACE = ("--sampler", "ptrace")
 
 
+def runs_of_both(pid, *args):
+    """Runs of ptrace and, where it may, of perf that watch one target at the same time."""
+    samplers = ("ptrace",) if harness.perf_events() else ("ptrace", "perf")
+    processes = [harness.rowprof_start("--pid", pid, "--sampler", sampler, *args) for sampler in samplers]
+    return [harness.rowprof_wait(process) for process in processes]
+
+
 class CaseA02Sleepers(harness.Case):
-    def interrupted(self, sampler):
+    @READY_FOR
+    def test_event_loops_under_both_samplers(self):
         target = self.start(self.build("a02_loops"))
-        self.profile(target.pid, "--sampler", sampler, "-F", 997, seconds=4)
+        for run in runs_of_both(target.pid, "-F", 997, "--seconds", 4, "--format", "json"):
+            self.assertEqual(run.status, 0, run.stderr)
+            self.assertGreater(harness.Profile(run).samples, 0)
         target.stop()
         truth = target.words("TRUTH")
         self.assertGreater(truth["calls"], 300)
         self.assertLessEqual(truth["interrupted"], truth["calls"] / 10000)
         self.assertLessEqual(truth["others_interrupted"], truth["others"] / 10000)
-
-    @READY_FOR
-    def test_event_loops_under_ptrace(self):
-        self.interrupted("ptrace")
-
-    @BOTH
-    def test_event_loops_under_perf(self):
-        self.interrupted("perf")
 
 
 class CaseA03NobodyStaysStopped(harness.Case):
@@ -41,7 +43,9 @@ class CaseA03NobodyStaysStopped(harness.Case):
         chance = random.Random(seed)
         for i in range(50):
             process = harness.rowprof_start("--pid", target.pid, "--seconds", 30, *PTRACE, "-F", 1000)
-            time.sleep(chance.uniform(0.02, 0.5))
+            if i % 2:  # in the midst of sampling; else most of the time while it attaches, or on the way there
+                harness.await_sampling(process)
+            time.sleep(chance.uniform(0, 0.15))
             process.kill()
             process.wait()
             process.stdout.close()
@@ -68,22 +72,17 @@ class CaseA03NobodyStaysStopped(harness.Case):
     @READY_FOR
     def test_job_control_goes_on_as_if_nobody_watched(self):
         target = self.start(self.build("a03"))
-        process = harness.rowprof_start("--pid", target.pid, "--seconds", 4, *PTRACE, "-F", 1000, "--format", "json")
+        process = harness.rowprof_start("--pid", target.pid, "--seconds", 100, *PTRACE, "-F", 1000, "--format", "json")
+        harness.await_sampling(process)
         for _ in range(20):
             os.kill(target.pid, signal.SIGSTOP)
-            deadline = time.monotonic() + 10
-            while set(target.states()) != {"T"} and time.monotonic() < deadline:
-                time.sleep(0.005)
-            self.assertEqual(set(target.states()), {"T"})
+            harness.until(lambda: set(target.states()) == {"T"}, "it stops")
             time.sleep(0.03)
             self.assertEqual(set(target.states()), {"T"}, "it did not stay stopped")
             os.kill(target.pid, signal.SIGCONT)
-            deadline = time.monotonic() + 10
-            while set(target.states()) & set("Tt") and time.monotonic() < deadline:  # `t` for a moment is a sample being taken
-                time.sleep(0.003)
-            self.assertFalse(set(target.states()) & set("T"))
+            harness.until(lambda: "T" not in target.states(), "it goes on")  # `t` for a moment is a sample being taken
             time.sleep(0.05)
-        run = harness.rowprof_wait(process)
+        run = harness.rowprof_stop(process)
         self.assertEqual(run.status, 0, run.stderr)
 
 
@@ -106,7 +105,7 @@ class CaseA14Deadline(harness.Case):
         target = harness.subprocess.Popen(["cat"], stdin=harness.subprocess.PIPE, stdout=harness.subprocess.DEVNULL)
         self.addCleanup(target.wait)
         self.addCleanup(target.stdin.close)
-        time.sleep(0.3)
+        harness.until(lambda: harness.waits_in(target.pid, "0 0x0"), "it reads")
         for sampler in ("perf", "ptrace"):
             self.ends(target.pid, sampler, 0.5, 5)
         self.assertIsNone(target.poll())
@@ -115,13 +114,12 @@ class CaseA14Deadline(harness.Case):
     def test_a_stopped_target(self):
         target = self.start(self.build("a03"))
         os.kill(target.pid, signal.SIGSTOP)
-        time.sleep(0.3)
+        harness.until(lambda: set(target.states()) == {"T"}, "it is stopped")
         for sampler in ("perf", "ptrace"):
-            self.ends(target.pid, sampler, 1, 0)
+            self.ends(target.pid, sampler, 0.5, 0)
         self.assertEqual(set(target.states()), {"T"})
         os.kill(target.pid, signal.SIGCONT)
-        time.sleep(0.2)
-        self.assertFalse(set(target.states()) & set("Tt"))
+        harness.until(lambda: not set(target.states()) & set("Tt"), "it goes on")
 
 
 # Rowload reads its CPU clock every 200 us. A stop takes some microseconds to reach a running thread, and a system call made meanwhile ends in it: seen
@@ -133,12 +131,10 @@ class Agreement(harness.Case):
     """Both samplers at the same time on the same target: what they say differs by chance only."""
 
     def both(self, pid, *args, seconds=6):
-        args = ("--pid", pid, "--seconds", seconds, "--no-kernel", "--format", "json", *args)
-        first, second = (harness.rowprof_start(*args, "--sampler", sampler) for sampler in ("perf", "ptrace"))
-        runs = [harness.rowprof_wait(process) for process in (first, second)]
+        runs = runs_of_both(pid, "--seconds", seconds, "--no-kernel", "--format", "json", *args)
         for run in runs:
             self.assertEqual(run.status, 0, run.stderr)
-        return [harness.Profile(run) for run in runs]
+        return [harness.Profile(run) for run in reversed(runs)]
 
     def agree(self, perf, ptrace):
         self.assertEqual(ptrace.data["run"]["clock"], "ptrace")
@@ -176,7 +172,7 @@ class Agreement(harness.Case):
 class ManyThreads(harness.Case):
     def one_is_busy(self, *args, **options):
         target = self.start(self.build("many_threads"), 2000)
-        run = self.rowprof_ok("--pid", target.pid, "--seconds", 4, "--no-kernel", "--format", "json", *args, **options)
+        run = self.rowprof_ok("--pid", target.pid, "--seconds", 2, "--no-kernel", "--format", "json", *args, **options)
         profile = harness.Profile(run)
         self.assertGreaterEqual(profile.total("only_work"), 0.95)
         self.assertLess(run.max_rss_mb, 300)

@@ -4,6 +4,7 @@
 
 What is not here is skipped with its reason; scripts/runtimes --all brings it. Node 24 and Python are always expected to be tried.
 """
+import concurrent.futures
 import functools
 import json
 import os
@@ -40,6 +41,12 @@ def run(*command):
 
 def node(*command):
     return run(harness.node24_path(), *command)
+
+
+def together(runs, *commands):
+    """What each command did, in their order. They run two at a time: for what is the same however long it takes."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda command: runs(*command), commands))
 
 
 def lines(done, kind):
@@ -174,7 +181,8 @@ class EqualWork(harness.Case):
     @harness.needs(harness.node24)
     def test_bindings_read_the_same_rows(self):
         for op in ("get", "all", "iterate"):
-            done = [node(harness.READ_MJS, "--library", library, "--op", op, "--limit", 7, "--calls", 1500, "--seed", 3) for library in bindings()]
+            done = together(node, *((harness.READ_MJS, "--library", library, "--op", op, "--limit", 7, "--calls", 1500, "--seed", 3)
+                                    for library in bindings()))
             self.assertEqual(len({one.stdout.splitlines()[-1] for one in done}), 1, [one.stdout for one in done])
             self.assertEqual({words(lines(one, "RATE")[-1])["rows"] for one in done}, {"1500" if op == "get" else "10500"})
         other = node(harness.READ_MJS, "--op", "iterate", "--limit", 7, "--calls", 1500, "--seed", 4)
@@ -183,8 +191,9 @@ class EqualWork(harness.Case):
     @harness.needs(harness.node24)
     def test_parallel_programs_do_the_same_queries(self):
         def sums(*shape, libraries):
-            return {node(PARALLEL_MJS, *shape, "--library", library, *more).stdout.splitlines()[-1] for library in libraries
-                    for more in (["--tuned", "on", "--draw", "before"], ["--tuned", "off", "--draw", "loop"])}
+            return {done.stdout.splitlines()[-1] for done in together(node, *(
+                (PARALLEL_MJS, *shape, "--library", library, *more) for library in libraries
+                for more in (["--tuned", "on", "--draw", "before"], ["--tuned", "off", "--draw", "loop"])))}
         libraries = [name for name in bindings() if name != "sqlite3-eager"]
         four = sums("--processes", 2, "--threads", 2, "--queries", 100, libraries=libraries)
         one = sums("--processes", 0, "--threads", 4, "--queries", 100, libraries=libraries[:1])
@@ -194,8 +203,8 @@ class EqualWork(harness.Case):
         self.assertNotEqual(four, sums("--processes", 2, "--threads", 2, "--queries", 101, libraries=["node:sqlite"]))
 
     def test_python_index_changes_no_result(self):
-        sums = {run("/usr/bin/python3", PARALLEL_PY, "--threads", 2, "--queries", 100, *more).stdout.splitlines()[-1]
-                for more in ([], ["--index"], ["--pin-cpus"])}
+        sums = {done.stdout.splitlines()[-1] for done in together(run, *(
+            ("/usr/bin/python3", PARALLEL_PY, "--threads", 2, "--queries", 100, *more) for more in ([], ["--index"], ["--pin-cpus"])))}
         self.assertEqual(len(sums), 1, sums)
 
 
@@ -212,10 +221,11 @@ class Report(harness.Case):
     @harness.needs(harness.node24)
     def test_all_programs_print_the_same_report(self):
         shape = ["--processes", 2, "--threads", 2, "--pin-cpus"]
-        native = self.shape(run(harness.ROWLOAD, "scan", *shape, "--queries-per-thread", 60))
-        self.assertEqual(native, self.shape(run("/usr/bin/python3", PARALLEL_PY, *shape, "--queries", 60)))
-        for library in bindings():
-            self.assertEqual(native, self.shape(node(PARALLEL_MJS, *shape, "--library", library, "--queries", 60)), library)
+        native, *others = map(self.shape, together(
+            run, (harness.ROWLOAD, "scan", *shape, "--queries-per-thread", 60), ("/usr/bin/python3", PARALLEL_PY, *shape, "--queries", 60),
+            *((harness.node24_path(), PARALLEL_MJS, *shape, "--library", library, "--queries", 60) for library in bindings())))
+        for who, other in zip(("python", *bindings()), others):
+            self.assertEqual(native, other, who)
         self.assertIn("Running benchmark with 2 processes × 2 threads\nTotal threads: 4\nQueries per thread: 60\nTotal queries: 240\n"
                       "Attempting to pin processes to CPUs: [0, 1]\n", native)
         self.assertTrue(native.endswith("Total queries:      240\nGlobal wall time:   F4 s (includes process startup/teardown)\n"
@@ -223,8 +233,9 @@ class Report(harness.Case):
 
     @harness.needs(harness.node24)
     def test_presets(self):
-        for cli, processes, threads in (("cli", 2, 16), ("cli-2", 2, 3), ("cli-5", 2, 1), ("cli-6", 1, 32)):
-            done = node(PARALLEL_MJS, "--cli", cli, "--library", "node:sqlite", "--queries", 5)
+        presets = (("cli", 2, 16), ("cli-2", 2, 3), ("cli-5", 2, 1), ("cli-6", 1, 32))
+        runs = together(node, *((PARALLEL_MJS, "--cli", cli, "--library", "node:sqlite", "--queries", 5) for cli, _, _ in presets))
+        for done, (_, processes, threads) in zip(runs, presets):
             self.assertIn(f"Running benchmark with {processes} processes × {threads} threads\n", done.stdout, done.stderr)
             self.assertIn(f"Total queries: {processes * threads * 5}\n", done.stdout)
 
@@ -251,7 +262,7 @@ class Profiles(harness.Case):
     def check_first(self, target, *ids):
         """These categories together are the most of the profile."""
         pids = target.ready.get("pids", str(target.pid)).split(",")
-        profile = self.profile(pids[0], *(word for pid in pids[1:] for word in ("--pid", pid)))
+        profile = self.profile(pids[0], *(word for pid in pids[1:] for word in ("--pid", pid)), seconds=2)
         target.stop()
         shares = {row["id"]: row["share"] for row in profile.data["categories"]}
         self.assertGreater(sum(shares.get(i, 0.0) for i in ids), 0.5, shares)

@@ -25,13 +25,16 @@ class Shares(harness.Case):
 class CProgram(Shares):
     """On the distribution's stripped libsqlite3."""
     NAMES, OBJECTS = "name interning (rowload)", "row objects (rowload)"
+    measured = {}
 
     def measure(self, *args):
-        target = self.start_rowload("get", *args)
-        profile = self.profile(target.pid, seconds=3, kernel=True)
-        target.stop()
-        self.check_quality(profile, 0.999, 0.03)
-        return profile
+        """Each way of calling is measured once, whoever looks."""
+        if args not in self.measured:
+            target = self.start_rowload("get", *args)
+            self.measured[args] = self.profile(target.pid, seconds=3, kernel=True)
+            target.stop()
+            self.check_quality(self.measured[args], 0.999, 0.03)
+        return self.measured[args]
 
     @READY_FOR
     def test_what_is_paid_per_call_vanishes_with_a_hundred_rows(self):

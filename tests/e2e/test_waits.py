@@ -4,6 +4,7 @@
 a visible kernel. The figures are read from the profile file, so that nothing of the report stands in between.
 """
 import collections
+import json
 import os
 import re
 import signal
@@ -87,6 +88,17 @@ class WaitCase(harness.Case):
 
 
 class Truth(WaitCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.launched = None
+
+    def launch_once(self):
+        """One run of the target, of which every test looks at another side."""
+        if not self.launched:
+            type(self).launched = self.launch(self.build("waits_truth"))
+        return self.launched
+
     def check_truth(self, recorded, truths):
         self.assertEqual(len(truths), 3)
         for truth in truths:
@@ -100,7 +112,7 @@ class Truth(WaitCase):
 
     @SEES_KERNEL
     def test_counts_and_times_of_a_lock_held_asleep(self):
-        recorded, truths = self.launch(self.build("waits_truth"))
+        recorded, truths = self.launch_once()
         self.assertEqual(recorded.run["waits"], 1)
         self.check_truth(recorded, truths)
         lock, times = recorded.waiting(under("pthread_mutex_lock"))
@@ -116,7 +128,7 @@ class Truth(WaitCase):
 
     @SEES_KERNEL
     def test_the_lock_is_named_and_its_holder_seen_asleep(self):
-        recorded, _ = self.launch(self.build("waits_truth"))
+        recorded, _ = self.launch_once()
         locks = {row[0]: recorded.strings[row[1]] for row in recorded.rows("SELECT id, symbol FROM locks")}
         turn = next(lock for lock, name in locks.items() if name == "turn")
         waited = recorded.rows("SELECT sum(n) FROM waits WHERE tag = ?", turn + 1)[0][0]
@@ -127,12 +139,20 @@ class Truth(WaitCase):
         self.assertGreater(known, 10)
         self.assertGreater(asleep, 0.8 * known, [(row[2:], recorded.stack(row[1])[:6]) for row in holders])
 
+    def table(self):
+        """What is printed of the last profile, but for what follows from the moments at which its blocks of time begin."""
+        data = json.loads(self.rowprof_ok("report", os.path.join(self.scratch, "profile"), "--format", "json").stdout)
+        categories = [{key: value for key, value in row.items() if key not in ("low", "high", "deff")} for row in data["categories"]]
+        return data["quality"], categories, data["functions"], data["tree"]
+
     @SEES_KERNEL
-    def test_snapshots_replay_to_the_same_waits(self):
+    def test_snapshots_replay_to_the_same_table_and_waits(self):
         folder = os.path.join(self.scratch, "snapshots")
         target = self.start(self.build("a06"))
         live = self.record("--pid", target.pid, "--seconds", 2, "--save-snapshots", folder)
+        shown = self.table()
         again = self.record("--from-snapshots", folder)
+        self.assertEqual(self.table(), shown)
         self.assertEqual(again.run["waits"], 1)
         self.assertAlmostEqual(live.run["switches"], again.run["switches"], delta=5)
         stacks = [{tuple(p.stack(node)) for node, in p.rows("SELECT node FROM waits WHERE tag")} for p in (live, again)]

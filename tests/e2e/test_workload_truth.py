@@ -14,7 +14,7 @@ import struct
 import time
 
 import harness
-from rowload_runs import run, run_ok
+from rowload_runs import run, run_ok, sums
 
 NEW = (["scan", "--processes", 2, "--threads", 2, "--steady", 0], ["verchk", "--threads", 2], ["evloop"],
        ["lockmix", "--hold-ns", 100000], ["twoshape"], ["write", "--readers", 1, "--synchronous", "off"])
@@ -88,8 +88,8 @@ class Protocol(harness.Case):
 
 class EqualWork(harness.Case):
     def check(self, *variants):
-        sums = [run_ok(*variant).sum for variant in variants]
-        self.assertEqual(len(set(sums)), 1, sums)
+        found = sums(*variants)
+        self.assertEqual(len(set(found)), 1, found)
 
     def test_scan(self):
         base = ["scan", "--calls", 600, "--rows", 500]

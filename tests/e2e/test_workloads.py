@@ -2,26 +2,15 @@
 # SPDX-License-Identifier: MIT
 """The workloads keep their protocol and know themselves: READY, RATE, SUM, TRUTH, equal work across variants."""
 import os
+import re
 import signal
 import struct
-import subprocess
 import time
 
 import harness
+from rowload_runs import run, run_ok, sums
 
 RATE_KEYS = {"calls", "rows", "secs", "rate", "cpu_secs", "cpu_rate", "ns_per_call", "nvcsw", "nivcsw", "span"}
-
-
-def rowload(*args):
-    return subprocess.run([harness.ROWLOAD, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
-
-
-def last(text, kind):
-    return [line for line in text.splitlines() if line.startswith(kind + " ")][-1]
-
-
-def words(line):
-    return dict(word.split("=", 1) for word in line.split()[1:])
 
 
 class Protocol(harness.Case):
@@ -60,20 +49,17 @@ class Protocol(harness.Case):
 
     def test_calls_are_exact(self):
         for workload in (["get", "--op", "all", "--limit", "7"], ["mix"]):
-            calls = "1003" if workload[0] == "get" else "37"
-            done = rowload(*workload, "--calls", calls)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(words(last(done.stdout, "RATE"))["calls"], calls)
-        done = rowload("get", "--op", "all", "--limit", "7", "--calls", "1003")
-        self.assertEqual(words(last(done.stdout, "RATE"))["rows"], "7021")
+            calls = 1003 if workload[0] == "get" else 37
+            rate = run_ok(*workload, "--calls", calls).words("RATE")
+            self.assertEqual((rate["calls"], rate["rows"]), (calls, 7021) if workload[0] == "get" else (calls, rate["rows"]))
 
     def test_holds_for_its_seconds_and_reports_each(self):
-        done = rowload("get", "--secs", "2.2", "--progress")
-        spans = [words(line)["span"] for line in done.stdout.splitlines() if line.startswith("RATE ")]
+        done = run_ok("get", "--secs", "2.2", "--progress")
+        spans = re.findall(r"^RATE .*\bspan=(\w+)", done.stdout, re.M)
         self.assertEqual(spans[-1], "run")
         self.assertLessEqual(set(spans[:-1]), {"second"})
         self.assertIn(len(spans), (2, 3))  # a second may be late on a busy machine, but never one too many
-        self.assertGreaterEqual(float(words(last(done.stdout, "RATE"))["secs"]), 2.2)
+        self.assertGreaterEqual(done.words("RATE")["secs"], 2.2)
 
     def test_counter_can_be_read_from_outside(self):
         path = os.path.join(self.scratch, "counter")
@@ -94,26 +80,26 @@ class Protocol(harness.Case):
                      ["mix", "--mix", "a=50,b=49"], ["mix", "--mix", "a=50,,b=50"], ["mix", "--mix", "a=50,a=50"],
                      ["mix", "--mix", "z=100"], ["mix", "--mix", "a=33.33,b=66.67"], ["get", "--secs", "1.2.3"], ["get", "x"]):
             with self.subTest(args=args):
-                done = rowload(*args)
-                self.assertEqual(done.returncode, 2)
+                done = run(*args)
+                self.assertEqual(done.status, 2)
                 self.assertRegex(done.stderr, r"\Arowload: [^\n]*\.\n\Z")
                 self.assertEqual(done.stdout, "")
 
 
 class EqualWork(harness.Case):
     def sums(self, *variants):
-        return [last(rowload("get", "--calls", "2000", *variant).stdout, "SUM") for variant in variants]
+        return sums(*(("get", "--calls", "2000", *variant) for variant in variants))
 
     def test_switches_that_only_move_cost_keep_the_sum(self):
         for op in ("get", "all"):
             base = ["--op", op, "--limit", "9"]
-            sums = self.sums(base, [*base, "--names", "cached"], [*base, "--names", "perrow"], [*base, "--mutex", "none"],
-                             [*base, "--objects", "none"])
-            self.assertEqual(len(set(sums)), 1, sums)
+            found = self.sums(base, [*base, "--names", "cached"], [*base, "--names", "perrow"], [*base, "--mutex", "none"],
+                              [*base, "--objects", "none"])
+            self.assertEqual(len(set(found)), 1, found)
 
     def test_what_changes_the_data_changes_the_sum(self):
-        sums = self.sums([], ["--seed", "2"], ["--blobs", "none"], ["--cols", "3"], ["--cols", "8kb"], ["--op", "all", "--limit", "2"])
-        self.assertEqual(len(set(sums)), len(sums), sums)
+        found = self.sums([], ["--seed", "2"], ["--blobs", "none"], ["--cols", "3"], ["--cols", "8kb"], ["--op", "all", "--limit", "2"])
+        self.assertEqual(len(set(found)), len(found), found)
 
     def test_get_and_all_read_the_same_row(self):
         self.assertEqual(*self.sums(["--op", "get"], ["--op", "all"]))
@@ -121,8 +107,7 @@ class EqualWork(harness.Case):
 
 class Truth(harness.Case):
     def truth(self, *args):
-        line = words(last(rowload("mix", "--secs", "2", *args).stdout, "TRUTH"))
-        return {key: float(value) for key, value in line.items()}
+        return run_ok("mix", "--secs", "2", *args).words("TRUTH")
 
     def test_split_is_the_one_asked_for(self):
         for args, wanted in ((["--mix", "a=50,b=30,c=20"], {"a": 0.5, "b": 0.3, "c": 0.2}),

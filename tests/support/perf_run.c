@@ -23,7 +23,7 @@
 
 static void note_tid(struct perf_seen *seen, uint32_t tid)
 {
-    for (size_t i = 0; i < seen->ntids; i++) {
+    for (uint64_t i = 0; i < seen->ntids; i++) {
         if (seen->tids[i] == tid)
             return;
     }
@@ -171,6 +171,53 @@ void perf_finish(struct rp_sampler *s, struct perf_seen *seen, struct rp_sampler
 bool perf_late(uint64_t began)
 {
     return rp_now_ns() - began > DEADLINE_NS;
+}
+
+static double cpu_now(const struct perf_run *r)
+{
+    struct timespec now;
+
+    assert_int_equal(clock_gettime(r->clock, &now), 0);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+void perf_run_again(struct perf_run *r, const struct rp_sampler_options *more)
+{
+    uint32_t want_tid = r->seen.want_tid;
+
+    r->seen = (struct perf_seen){.pid = (uint32_t)r->child.pid, .want_tid = want_tid, .start_time = rp_now_ns()};
+    r->cpu_ns = -cpu_now(r);
+    r->sampler = perf_start((uint32_t)r->child.pid, more);
+}
+
+void perf_run_begin(struct perf_run *r, perf_child_body *body, const struct rp_sampler_options *more)
+{
+    *r = (struct perf_run){.child = perf_child_start(body), .all_came = true};
+    r->seen.want_tid = (uint32_t)perf_child_hear(&r->child);
+    assert_int_equal(clock_getcpuclockid(r->child.pid, &r->clock), 0);
+    perf_run_again(r, more);
+}
+
+void perf_run_until(struct perf_run *r, const uint64_t *figure, uint64_t least)
+{
+    uint64_t began = rp_now_ns();
+
+    while (*figure < least && !perf_late(began))
+        perf_wait_and_drain(r->sampler, &r->seen);
+    r->all_came = r->all_came && *figure >= least;
+}
+
+void perf_run_stop(struct perf_run *r)
+{
+    r->cpu_ns += cpu_now(r);
+    perf_finish(r->sampler, &r->seen, &r->stats);
+}
+
+void perf_run_end(struct perf_run *r)
+{
+    perf_run_stop(r);
+    perf_child_end(&r->child);
+    assert_true(r->all_came);
 }
 
 void perf_body_spin(int up, int down)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "sample/sampler.h"
 
@@ -23,7 +24,7 @@ struct perf_seen {
     uint64_t execs;
     char exec_comm[64];
     uint64_t tids[256];
-    size_t ntids;
+    uint64_t ntids;
     uint64_t weight_ns;
 };
 
@@ -72,5 +73,32 @@ void perf_finish(struct rp_sampler *s, struct perf_seen *seen, struct rp_sampler
 
 /* Whether what began then (rp_now_ns) has had its generous deadline. */
 bool perf_late(uint64_t began);
+
+/* Child, sampler and what it saw in one, for tests that need no more:
+ *
+ *     perf_run_begin(&r, perf_body_spin, NULL);
+ *     perf_run_until(&r, &r.seen.samples, 200);
+ *     perf_run_end(&r);                              and then the asserts
+ */
+struct perf_run {
+    struct perf_child child;
+    struct perf_seen seen; /* want_tid: the word that the child told first */
+    struct rp_sampler *sampler;
+    struct rp_sampler_stats stats;
+    clockid_t clock;
+    double cpu_ns; /* what the child ran, from before the sampler was made to the end */
+    bool all_came;
+};
+
+/* Starts the child, hears one word, and starts a sampler with the options of perf_start(). */
+void perf_run_begin(struct perf_run *r, perf_child_body *body, const struct rp_sampler_options *more);
+/* For another sampler of the child whose run was stopped: begins anew. */
+void perf_run_again(struct perf_run *r, const struct rp_sampler_options *more);
+/* Drains until a figure of `seen` has reached `least`, or it is late, which fails the test at its end. */
+void perf_run_until(struct perf_run *r, const uint64_t *figure, uint64_t least);
+/* Ends the sampler; the child runs on. */
+void perf_run_stop(struct perf_run *r);
+/* Ends both, and fails the test if something did not come. */
+void perf_run_end(struct perf_run *r);
 
 #endif

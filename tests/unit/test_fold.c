@@ -7,74 +7,22 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "fold/fold.h"
+#include "support/fold_bench.h"
 
-struct bench {
-    struct rp_images images;
-    struct rp_unwinder *unwinder;
-    struct rp_symbolizer *symbolizer;
-    struct rp_profile profile;
-    struct rp_fold fold;
-    struct rp_err err;
-};
-
-static int set_up(void **state)
-{
-    static struct bench b;
-    struct rp_symbolizer_options options = {.kallsyms = "/dev/null"};
-
-    memset(&b, 0, sizeof b);
-    assert_int_equal(rp_images_init(&b.images, &b.err), RP_OK);
-    assert_int_equal(rp_unwinder_new(&b.images, &b.unwinder, &b.err), RP_OK);
-    assert_int_equal(rp_symbolizer_new(&b.images, b.unwinder, &options, &b.symbolizer, &b.err), RP_OK);
-    assert_int_equal(rp_profile_init(&b.profile, &b.err), RP_OK);
-    assert_int_equal(rp_fold_init(&b.fold, &b.images, b.unwinder, b.symbolizer, &b.profile, &b.err), RP_OK);
-    b.fold.replay = true;
-    *state = &b;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct bench *b = *state;
-
-    rp_fold_release(&b->fold);
-    rp_profile_release(&b->profile);
-    rp_symbolizer_free(b->symbolizer);
-    rp_unwinder_free(b->unwinder);
-    rp_images_release(&b->images);
-    return 0;
-}
-
-static void send(struct bench *b, struct rp_event event)
-{
-    assert_int_equal(rp_fold_event(&b->fold, &event, &b->err), RP_OK);
-}
-
-static struct rp_event kernel_sample(uint64_t time_ns, uint32_t pid, uint32_t tid, const uint64_t *kernel, uint32_t n)
-{
-    struct rp_event event = {.kind = RP_EVENT_SAMPLE, .time_ns = time_ns, .pid = pid, .tid = tid};
-
-    event.u.sample.kernel = kernel;
-    event.u.sample.nkernel = n;
-    event.u.sample.weight_ns = 1000;
-    return event;
-}
-
-static const char *thread_name(const struct bench *b, uint32_t thread)
+static const char *thread_name(const struct fold_bench *b, uint32_t thread)
 {
     return rp_profile_text(&b->profile, b->profile.threads.at[thread].comm);
 }
 
 static void kernel_frames_are_interned_root_first_without_markers(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     static const uint64_t chain[] = {0xffffffffffffff80u /* PERF_CONTEXT_KERNEL */, 0xffffffff81000010u, 0xffffffff81000200u, 0xffffffff81003000u};
     const struct rp_location *leaf, *caller;
     const struct rp_node *node;
 
-    send(b, kernel_sample(10, 7, 7, chain, 4));
-    send(b, kernel_sample(20, 7, 7, chain, 4));
+    fold_bench_send(b, fold_bench_sample(10, 7, 7, chain, 4));
+    fold_bench_send(b, fold_bench_sample(20, 7, 7, chain, 4));
     assert_int_equal(b->profile.counts.n, 1);
     assert_int_equal(b->profile.counts.at[0].n, 2);
     assert_int_equal(b->profile.counts.at[0].weight_ns, 2000);
@@ -90,9 +38,9 @@ static void kernel_frames_are_interned_root_first_without_markers(void **state)
 
 static void a_pc_in_no_mapping_is_a_marked_root(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     static const uint8_t stack[64];
-    struct rp_event event = kernel_sample(10, 7, 7, NULL, 0);
+    struct rp_event event = fold_bench_sample(10, 7, 7, NULL, 0);
     const struct rp_location *mark;
 
     event.u.sample.has_user = true;
@@ -100,7 +48,7 @@ static void a_pc_in_no_mapping_is_a_marked_root(void **state)
     event.u.sample.regs[RP_RSP] = 0x7000;
     event.u.sample.stack = stack;
     event.u.sample.stack_bytes = sizeof stack;
-    send(b, event);
+    fold_bench_send(b, event);
     mark = &b->profile.locations.at[b->profile.nodes.at[b->profile.counts.at[0].node].location];
     assert_int_equal(mark->flags & RP_LOCATION_MARK, RP_LOCATION_MARK);
     assert_string_equal(rp_profile_text(&b->profile, (uint32_t)mark->addr), "[truncated: pc in no mapping]");
@@ -108,15 +56,12 @@ static void a_pc_in_no_mapping_is_a_marked_root(void **state)
 
 static void exec_begins_another_generation(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     static const uint64_t pc[] = {0xffffffff81000010u};
-    struct rp_event exec = {.kind = RP_EVENT_COMM, .time_ns = 20, .pid = 7, .tid = 7};
 
-    exec.u.comm.comm = "second";
-    exec.u.comm.exec = true;
-    send(b, kernel_sample(10, 7, 7, pc, 1));
-    send(b, exec);
-    send(b, kernel_sample(30, 7, 7, pc, 1));
+    fold_bench_send(b, fold_bench_sample(10, 7, 7, pc, 1));
+    fold_bench_send(b, fold_bench_exec(20, 7, "second"));
+    fold_bench_send(b, fold_bench_sample(30, 7, 7, pc, 1));
     assert_int_equal(b->profile.processes.n, 2);
     assert_int_equal(b->profile.processes.at[1].generation, 1);
     assert_int_equal(b->profile.processes.at[1].pid, 7);
@@ -130,7 +75,7 @@ static void exec_begins_another_generation(void **state)
 
 static void a_new_thread_carries_its_creators_name_until_it_takes_one(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     struct rp_event comm = {.kind = RP_EVENT_COMM, .time_ns = 10, .pid = 7, .tid = 7};
     struct rp_event fork = {.kind = RP_EVENT_FORK, .time_ns = 20, .pid = 7, .tid = 8};
     struct rp_event named = {.kind = RP_EVENT_COMM, .time_ns = 30, .pid = 7, .tid = 8};
@@ -139,12 +84,12 @@ static void a_new_thread_carries_its_creators_name_until_it_takes_one(void **sta
     comm.u.comm.comm = "main";
     fork.u.fork.parent_pid = fork.u.fork.parent_tid = 7;
     named.u.comm.comm = "worker";
-    send(b, comm);
-    send(b, fork);
+    fold_bench_send(b, comm);
+    fold_bench_send(b, fork);
     assert_string_equal(thread_name(b, 1), "main");
-    send(b, named);
+    fold_bench_send(b, named);
     assert_string_equal(thread_name(b, 1), "worker");
-    send(b, exit);
+    fold_bench_send(b, exit);
     assert_int_equal(rp_fold_finish(&b->fold, 100, &b->err), RP_OK);
     assert_int_equal(b->profile.threads.at[1].wall_ns, 25);
     assert_int_equal(b->profile.threads.at[0].wall_ns, 90);
@@ -167,18 +112,18 @@ static const uint64_t a_pc[] = {0xffffffff81000010u};
 
 static void a_thread_born_under_the_number_of_an_ended_one_is_another(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     struct rp_event named = {.kind = RP_EVENT_COMM, .time_ns = 25, .pid = 7, .tid = 8};
 
     named.u.comm.comm = "first";
-    send(b, kernel_sample(10, 7, 7, a_pc, 1));
-    send(b, forked(20, 7, 8, 7));
-    send(b, forked(20, 7, 8, 7)); /* told twice */
-    send(b, named);
-    send(b, ended(45, 7, 8));
-    send(b, kernel_sample(46, 7, 8, a_pc, 1)); /* of its own end */
-    send(b, forked(60, 7, 8, 7));
-    send(b, kernel_sample(70, 7, 8, a_pc, 1));
+    fold_bench_send(b, fold_bench_sample(10, 7, 7, a_pc, 1));
+    fold_bench_send(b, forked(20, 7, 8, 7));
+    fold_bench_send(b, forked(20, 7, 8, 7)); /* told twice */
+    fold_bench_send(b, named);
+    fold_bench_send(b, ended(45, 7, 8));
+    fold_bench_send(b, fold_bench_sample(46, 7, 8, a_pc, 1)); /* of its own end */
+    fold_bench_send(b, forked(60, 7, 8, 7));
+    fold_bench_send(b, fold_bench_sample(70, 7, 8, a_pc, 1));
     assert_int_equal(b->fold.live.n, 2);
     assert_int_equal(rp_fold_finish(&b->fold, 100, &b->err), RP_OK);
     assert_int_equal(b->profile.threads.n, 3);
@@ -194,11 +139,11 @@ static void a_thread_born_under_the_number_of_an_ended_one_is_another(void **sta
 /* The record of its birth was lost. */
 static void what_an_ended_thread_does_much_later_is_anothers(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
 
-    send(b, kernel_sample(10, 7, 8, a_pc, 1));
-    send(b, ended(45, 7, 8));
-    send(b, kernel_sample(1000000000, 7, 8, a_pc, 1));
+    fold_bench_send(b, fold_bench_sample(10, 7, 8, a_pc, 1));
+    fold_bench_send(b, ended(45, 7, 8));
+    fold_bench_send(b, fold_bench_sample(1000000000, 7, 8, a_pc, 1));
     assert_int_equal(rp_fold_finish(&b->fold, 1000000100, &b->err), RP_OK);
     assert_int_equal(b->profile.threads.n, 2);
     assert_int_equal(b->profile.threads.at[0].wall_ns, 35);
@@ -207,22 +152,22 @@ static void what_an_ended_thread_does_much_later_is_anothers(void **state)
 
 static void a_process_born_under_the_number_of_an_ended_one_is_another(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
 
-    send(b, kernel_sample(10, 7, 7, a_pc, 1));
+    fold_bench_send(b, fold_bench_sample(10, 7, 7, a_pc, 1));
     b->fold.replay = false;
     b->fold.children = true;
-    send(b, forked(20, 9, 9, 7));
-    send(b, forked(21, 9, 9, 7)); /* told twice */
-    send(b, forked(22, 9, 10, 9));
-    send(b, ended(30, 9, 9));
-    send(b, forked(31, 9, 9, 7)); /* the other thread lives: the same process */
-    send(b, ended(40, 9, 9));
-    send(b, ended(40, 9, 10));
+    fold_bench_send(b, forked(20, 9, 9, 7));
+    fold_bench_send(b, forked(21, 9, 9, 7)); /* told twice */
+    fold_bench_send(b, forked(22, 9, 10, 9));
+    fold_bench_send(b, ended(30, 9, 9));
+    fold_bench_send(b, forked(31, 9, 9, 7)); /* the other thread lives: the same process */
+    fold_bench_send(b, ended(40, 9, 9));
+    fold_bench_send(b, ended(40, 9, 10));
     assert_int_equal(b->profile.processes.n, 2);
-    send(b, kernel_sample(41, 9, 9, a_pc, 1)); /* of its own end */
-    send(b, forked(60, 9, 9, 7));
-    send(b, kernel_sample(70, 9, 9, a_pc, 1));
+    fold_bench_send(b, fold_bench_sample(41, 9, 9, a_pc, 1)); /* of its own end */
+    fold_bench_send(b, forked(60, 9, 9, 7));
+    fold_bench_send(b, fold_bench_sample(70, 9, 9, a_pc, 1));
     assert_int_equal(rp_fold_finish(&b->fold, 100, &b->err), RP_OK);
     assert_int_equal(b->profile.processes.n, 3);
     assert_int_equal(b->profile.processes.at[2].pid, 9);
@@ -234,14 +179,14 @@ static void a_process_born_under_the_number_of_an_ended_one_is_another(void **st
 
 static void a_stranger_under_the_number_of_an_ended_process_is_ignored(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
 
-    send(b, kernel_sample(10, 7, 7, a_pc, 1));
+    fold_bench_send(b, fold_bench_sample(10, 7, 7, a_pc, 1));
     b->fold.replay = false;
-    send(b, ended(20, 7, 7));
+    fold_bench_send(b, ended(20, 7, 7));
     assert_true(rp_fold_watches(&b->fold, 7));
-    send(b, forked(30, 7, 7, 5));
-    send(b, kernel_sample(40, 7, 7, a_pc, 1));
+    fold_bench_send(b, forked(30, 7, 7, 5));
+    fold_bench_send(b, fold_bench_sample(40, 7, 7, a_pc, 1));
     assert_int_equal(b->fold.samples, 1);
     assert_false(rp_fold_watches(&b->fold, 7));
 }
@@ -250,18 +195,18 @@ static void a_stranger_under_the_number_of_an_ended_process_is_ignored(void **st
 static void only_the_living_are_gone_through(void **state)
 {
     enum { N = 1000 };
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     struct rp_event exec = {.kind = RP_EVENT_COMM, .time_ns = 5000, .pid = 7, .tid = 7};
     bool there[N + 1] = {false};
 
     exec.u.comm.comm = "second";
     exec.u.comm.exec = true;
     for (uint32_t i = 0; i < N; i++)
-        send(b, kernel_sample(10 + i, 7, 7 + i, a_pc, 1));
-    send(b, kernel_sample(3000, 9000, 9000, a_pc, 1)); /* of another process */
+        fold_bench_send(b, fold_bench_sample(10 + i, 7, 7 + i, a_pc, 1));
+    fold_bench_send(b, fold_bench_sample(3000, 9000, 9000, a_pc, 1)); /* of another process */
     for (uint32_t i = 0; i < N; i++)
         if (i * 7 % 10 != 3)
-            send(b, ended(4000, 7, 7 + i * 7 % N));
+            fold_bench_send(b, ended(4000, 7, 7 + i * 7 % N));
     assert_int_equal(b->fold.live.n, N / 10 + 1);
     for (size_t i = 0; i < b->fold.live.n; i++) {
         uint32_t thread = b->fold.live.at[i];
@@ -271,7 +216,7 @@ static void only_the_living_are_gone_through(void **state)
         assert_false(there[thread]);
         there[thread] = true;
     }
-    send(b, exec);
+    fold_bench_send(b, exec);
     assert_int_equal(b->fold.live.n, 2); /* the one that goes on, and the other process's */
     assert_int_equal(rp_fold_finish(&b->fold, 6000, &b->err), RP_OK);
     assert_int_equal(b->profile.threads.n, N + 2);
@@ -281,12 +226,12 @@ static void only_the_living_are_gone_through(void **state)
 
 static void processes_not_watched_are_ignored(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     static const uint64_t pc[] = {0xffffffff81000010u};
 
-    send(b, kernel_sample(10, 7, 7, pc, 1));
+    fold_bench_send(b, fold_bench_sample(10, 7, 7, pc, 1));
     b->fold.replay = false;
-    send(b, kernel_sample(20, 9, 9, pc, 1));
+    fold_bench_send(b, fold_bench_sample(20, 9, 9, pc, 1));
     assert_int_equal(b->fold.samples, 1);
     assert_int_equal(b->profile.processes.n, 1);
 }
@@ -296,12 +241,12 @@ static void every_failing_allocation_is_survived(void **state)
     static const uint64_t chain[] = {0xffffffff81000010u, 0xffffffff81000200u};
 
     for (uint64_t n = 1; n < 60; n++) {
-        struct bench *b;
-        struct rp_event event = kernel_sample(10, 7, 7, chain, 2);
+        struct fold_bench *b;
+        struct rp_event event = fold_bench_sample(10, 7, 7, chain, 2);
         enum rp_status status;
 
-        tear_down(state);
-        set_up(state);
+        fold_bench_tear_down(state);
+        fold_bench_set_up(state);
         b = *state;
         rp_alloc_fail_at(n);
         status = rp_fold_event(&b->fold, &event, &b->err);
@@ -314,17 +259,17 @@ static void every_failing_allocation_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(kernel_frames_are_interned_root_first_without_markers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_pc_in_no_mapping_is_a_marked_root, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(exec_begins_another_generation, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_new_thread_carries_its_creators_name_until_it_takes_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_thread_born_under_the_number_of_an_ended_one_is_another, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_an_ended_thread_does_much_later_is_anothers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_process_born_under_the_number_of_an_ended_one_is_another, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_stranger_under_the_number_of_an_ended_process_is_ignored, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(only_the_living_are_gone_through, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(processes_not_watched_are_ignored, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_failing_allocation_is_survived, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kernel_frames_are_interned_root_first_without_markers, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(a_pc_in_no_mapping_is_a_marked_root, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(exec_begins_another_generation, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(a_new_thread_carries_its_creators_name_until_it_takes_one, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(a_thread_born_under_the_number_of_an_ended_one_is_another, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(what_an_ended_thread_does_much_later_is_anothers, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(a_process_born_under_the_number_of_an_ended_one_is_another, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(a_stranger_under_the_number_of_an_ended_process_is_ignored, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(only_the_living_are_gone_through, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(processes_not_watched_are_ignored, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(every_failing_allocation_is_survived, fold_bench_set_up, fold_bench_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,101 +24,64 @@
 
 static void test_samples_of_a_spinning_process(void **state)
 {
-    struct perf_child c = perf_child_start(perf_body_spin);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid, .want_tid = (uint32_t)c.pid, .start_time = rp_now_ns()};
-    struct rp_sampler_stats stats;
-    struct rp_sampler *s;
-    uint64_t began = rp_now_ns();
+    struct perf_run r;
 
     (void)state;
-    perf_child_hear(&c);
-    s = perf_start((uint32_t)c.pid, &(struct rp_sampler_options){.kernel = true});
-    while (seen.samples < 200 && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
-    assert_true(seen.samples >= 200);
-    assert_int_equal(seen.samples, stats.samples);
-    assert_int_equal(seen.of_want_tid, seen.samples);
-    assert_int_equal(seen.foreign, 0);
-    assert_int_equal(seen.out_of_order, 0);
-    assert_int_equal(seen.before_start, 0);
-    assert_int_equal(seen.bad_stack, 0);
-    assert_int_equal(seen.cut, 0);
-    assert_int_equal(stats.lost, 0);
-    assert_int_equal(stats.damaged, 0);
-    assert_int_equal(stats.threads_unsampled, 0);
-    assert_int_equal(seen.weight_ns, seen.samples * (1000000000u / 997));
+    perf_run_begin(&r, perf_body_spin, &(struct rp_sampler_options){.kernel = true});
+    perf_run_until(&r, &r.seen.samples, 200);
+    perf_run_end(&r);
+    assert_int_equal(r.seen.samples, r.stats.samples);
+    assert_int_equal(r.seen.of_want_tid, r.seen.samples);
+    assert_int_equal(r.seen.foreign, 0);
+    assert_int_equal(r.seen.out_of_order, 0);
+    assert_int_equal(r.seen.before_start, 0);
+    assert_int_equal(r.seen.bad_stack, 0);
+    assert_int_equal(r.seen.cut, 0);
+    assert_int_equal(r.stats.lost, 0);
+    assert_int_equal(r.stats.damaged, 0);
+    assert_int_equal(r.stats.threads_unsampled, 0);
+    assert_int_equal(r.seen.weight_ns, r.seen.samples * (1000000000u / 997));
 }
 
 /* Samples x period against the CPU time the scheduler has accounted: the rate is neither half nor double, however busy the machine is. */
 static void test_weight_equals_cpu_time(void **state)
 {
-    struct perf_child c = perf_child_start(perf_body_spin);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid};
-    struct rp_sampler_stats stats;
-    struct rp_sampler *s;
-    struct timespec before, after;
-    uint64_t began = rp_now_ns();
-    clockid_t clock;
-    double cpu;
+    struct perf_run r;
 
     (void)state;
-    perf_child_hear(&c);
-    assert_int_equal(clock_getcpuclockid(c.pid, &clock), 0);
-    s = perf_start((uint32_t)c.pid, &(struct rp_sampler_options){.kernel = true});
-    clock_gettime(clock, &before);
-    while (seen.samples < 500 && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    clock_gettime(clock, &after);
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
-    cpu = (double)(after.tv_sec - before.tv_sec) * 1e9 + (double)(after.tv_nsec - before.tv_nsec);
-    assert_true((double)seen.weight_ns > 0.7 * cpu);
-    assert_true((double)seen.weight_ns < 1.2 * cpu);
+    perf_run_begin(&r, perf_body_spin, &(struct rp_sampler_options){.kernel = true});
+    perf_run_until(&r, &r.seen.samples, 500);
+    perf_run_end(&r);
+    assert_true((double)r.seen.weight_ns > 0.7 * r.cpu_ns);
+    assert_true((double)r.seen.weight_ns < 1.2 * r.cpu_ns);
 }
 
 /* A thread that is covered twice, as happens when it is born while events are opened: every moment still counts once, and the second events
  * are closed. */
 static void test_covered_twice_counts_once(void **state)
 {
-    struct perf_child c = perf_child_start(perf_body_spin);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid};
-    struct rp_sampler_stats stats;
     struct rp_perf_sampler *inside;
-    struct rp_sampler *s;
-    struct timespec before, after;
-    uint64_t began = rp_now_ns();
-    clockid_t clock;
+    struct perf_run r;
     size_t events;
-    double cpu;
 
     (void)state;
-    perf_child_hear(&c);
-    assert_int_equal(clock_getcpuclockid(c.pid, &clock), 0);
-    clock_gettime(clock, &before);
-    s = perf_start((uint32_t)c.pid, &(struct rp_sampler_options){.kernel = true});
-    inside = (struct rp_perf_sampler *)s;
+    perf_run_begin(&r, perf_body_spin, &(struct rp_sampler_options){.kernel = true});
+    inside = (struct rp_perf_sampler *)r.sampler;
     events = inside->events.at.n;
-    for (uint32_t r = 0; r < inside->rings.n; r++) {
-        int fd = rp_perf_open_event(&inside->want, c.pid, inside->rings.at[r].cpu);
+    for (uint32_t i = 0; i < inside->rings.n; i++) {
+        int fd = rp_perf_open_event(&inside->want, r.child.pid, inside->rings.at[i].cpu);
         struct rp_perf_event *slot = rp_vec_add(&inside->events.at);
 
         assert_true(fd >= 0);
         assert_non_null(slot);
-        assert_int_equal(ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, inside->rings.at[r].fd), 0);
+        assert_int_equal(ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, inside->rings.at[i].fd), 0);
         assert_int_equal(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
-        *slot = (struct rp_perf_event){fd, c.pid, r, rp_perf_event_id(fd)};
+        *slot = (struct rp_perf_event){fd, r.child.pid, i, rp_perf_event_id(fd)};
     }
-    while (seen.samples < 500 && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    clock_gettime(clock, &after);
+    perf_run_until(&r, &r.seen.samples, 500);
     assert_true(inside->events.at.n < events + inside->rings.n);
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
-    cpu = (double)(after.tv_sec - before.tv_sec) * 1e9 + (double)(after.tv_nsec - before.tv_nsec);
-    assert_true(seen.samples >= 500);
-    assert_true((double)seen.weight_ns < 1.2 * cpu);
+    perf_run_end(&r);
+    assert_true((double)r.seen.weight_ns < 1.2 * r.cpu_ns);
 }
 
 static void body_old_and_new_thread(int up, int down)
@@ -135,30 +97,19 @@ static void body_old_and_new_thread(int up, int down)
 
 static void test_old_and_new_threads(void **state)
 {
-    struct perf_child c = perf_child_start(body_old_and_new_thread);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid};
-    struct rp_sampler_stats stats;
-    uint64_t began = rp_now_ns(), old_seen;
-    struct rp_sampler *s;
+    struct perf_run r;
 
     (void)state;
-    seen.want_tid = (uint32_t)perf_child_hear(&c);
-    assert_int_not_equal(seen.want_tid, c.pid);
-    s = perf_start((uint32_t)c.pid, NULL);
-    while (seen.of_want_tid < 20 && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    old_seen = seen.of_want_tid;
-    perf_child_say(c.to, 1);
-    seen.want_tid = (uint32_t)perf_child_hear(&c);
-    seen.of_want_tid = 0;
-    while (seen.of_want_tid < 20 && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
-    assert_true(old_seen >= 20);
-    assert_true(seen.of_want_tid >= 20);
-    assert_true(seen.forks >= 1);
-    assert_int_equal(seen.out_of_order, 0);
+    perf_run_begin(&r, body_old_and_new_thread, NULL);
+    assert_int_not_equal(r.seen.want_tid, r.child.pid);
+    perf_run_until(&r, &r.seen.of_want_tid, 20);
+    perf_child_say(r.child.to, 1);
+    r.seen.want_tid = (uint32_t)perf_child_hear(&r.child);
+    r.seen.of_want_tid = 0;
+    perf_run_until(&r, &r.seen.of_want_tid, 20);
+    perf_run_end(&r);
+    assert_true(r.seen.forks >= 1);
+    assert_int_equal(r.seen.out_of_order, 0);
 }
 
 static volatile uint64_t spin_sink;
@@ -191,33 +142,23 @@ static void body_churn(int up, int down)
 /* Attaching to a process that makes threads all the time: no error, and no moment counted twice (weights stay below CPU time). */
 static void test_threads_that_come_and_go(void **state)
 {
-    struct perf_child c = perf_child_start(body_churn);
-    clockid_t clock;
+    const struct rp_sampler_options kernel = {.kernel = true};
+    struct perf_run r;
 
     (void)state;
-    perf_child_hear(&c);
-    assert_int_equal(clock_getcpuclockid(c.pid, &clock), 0);
+    perf_run_begin(&r, body_churn, &kernel);
     for (int run = 0; run < 10; run++) {
-        struct perf_seen seen = {.pid = (uint32_t)c.pid};
-        struct rp_sampler_stats stats;
-        struct timespec before, after;
-        uint64_t began = rp_now_ns();
-        struct rp_sampler *s;
-        double cpu;
-
-        clock_gettime(clock, &before);
-        s = perf_start((uint32_t)c.pid, &(struct rp_sampler_options){.kernel = true});
-        while ((seen.samples < 100 || seen.ntids < 20) && !perf_late(began))
-            perf_wait_and_drain(s, &seen);
-        clock_gettime(clock, &after);
-        perf_finish(s, &seen, &stats);
-        cpu = (double)(after.tv_sec - before.tv_sec) * 1e9 + (double)(after.tv_nsec - before.tv_nsec);
-        assert_true(seen.ntids >= 20);
-        assert_true(seen.exits > 0);
-        assert_int_equal(stats.threads_unsampled, 0);
-        assert_true((double)seen.weight_ns < 1.2 * cpu);
+        if (run)
+            perf_run_again(&r, &kernel);
+        perf_run_until(&r, &r.seen.samples, 100);
+        perf_run_until(&r, &r.seen.ntids, 20);
+        perf_run_stop(&r);
+        assert_true(r.all_came);
+        assert_true(r.seen.exits > 0);
+        assert_int_equal(r.stats.threads_unsampled, 0);
+        assert_true((double)r.seen.weight_ns < 1.2 * r.cpu_ns);
     }
-    perf_child_end(&c);
+    perf_child_end(&r.child);
 }
 
 static void *thread_spins_on(void *arg)
@@ -247,47 +188,43 @@ static void body_all_cpus(int up, int down)
 /* Rings of several CPUs are merged: many samples in one drain, all in order. */
 static void test_rings_are_merged_by_time(void **state)
 {
-    struct perf_child c = perf_child_start(body_all_cpus);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid};
-    struct rp_sampler_stats stats;
-    struct rp_sampler *s;
-    uint64_t began = rp_now_ns();
+    struct perf_run r;
 
     (void)state;
-    if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-        perf_child_end(&c);
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
         skip();
+    perf_run_begin(&r, body_all_cpus, &(struct rp_sampler_options){.stack_bytes = 1024});
+    for (uint64_t samples = 0; samples < 300; samples += 75) {
+        usleep(100000); /* so that much is merged at once */
+        perf_run_until(&r, &r.seen.samples, samples + 75);
     }
-    perf_child_hear(&c);
-    s = perf_start((uint32_t)c.pid, &(struct rp_sampler_options){.stack_bytes = 1024});
-    while ((seen.samples < 300 || seen.ntids < 2) && !perf_late(began)) {
-        usleep(100000);
-        perf_wait_and_drain(s, &seen);
-    }
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
-    assert_true(seen.ntids >= 2);
-    assert_int_equal(seen.out_of_order, 0);
+    perf_run_until(&r, &r.seen.ntids, 2);
+    perf_run_end(&r);
+    assert_int_equal(r.seen.out_of_order, 0);
+}
+
+static void tell_of_exec(const struct rp_sampler_options *more)
+{
+    struct perf_run r;
+
+    perf_run_begin(&r, perf_body_exec, more);
+    perf_child_say(r.child.to, 1);
+    perf_run_until(&r, &r.seen.execs, 1);
+    perf_run_end(&r);
+    assert_int_equal(r.seen.execs, 1);
+    assert_string_equal(r.seen.exec_comm, "sleep");
 }
 
 static void test_exec_is_told(void **state)
 {
-    struct perf_child c = perf_child_start(perf_body_exec);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid};
-    struct rp_sampler_stats stats;
-    uint64_t began = rp_now_ns();
-    struct rp_sampler *s;
-
     (void)state;
-    perf_child_hear(&c);
-    s = perf_start((uint32_t)c.pid, NULL);
-    perf_child_say(c.to, 1);
-    while (!seen.execs && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
-    assert_int_equal(seen.execs, 1);
-    assert_string_equal(seen.exec_comm, "sleep");
+    tell_of_exec(NULL);
+}
+
+static void test_enable_on_exec(void **state)
+{
+    (void)state;
+    tell_of_exec(&(struct rp_sampler_options){.enable_on_exec = true});
 }
 
 static void body_mmap(int up, int down)
@@ -305,44 +242,32 @@ static void body_mmap(int up, int down)
 
 static void test_mmap_is_told(void **state)
 {
-    struct perf_child c = perf_child_start(body_mmap);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid};
-    struct rp_sampler_stats stats;
-    uint64_t began = rp_now_ns();
-    struct rp_sampler *s;
+    struct perf_run r;
 
     (void)state;
-    perf_child_hear(&c);
-    s = perf_start((uint32_t)c.pid, NULL);
-    perf_child_say(c.to, 1);
-    seen.mmap_start = perf_child_hear(&c);
-    while (!seen.mmaps_at_start && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
-    assert_int_equal(seen.mmaps_at_start, 1);
+    perf_run_begin(&r, body_mmap, NULL);
+    perf_child_say(r.child.to, 1);
+    r.seen.mmap_start = perf_child_hear(&r.child);
+    perf_run_until(&r, &r.seen.mmaps_at_start, 1);
+    perf_run_end(&r);
+    assert_int_equal(r.seen.mmaps_at_start, 1);
 }
 
 static void test_end_of_target_is_told(void **state)
 {
-    struct perf_child c = perf_child_start(perf_body_spin);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid};
-    struct rp_sampler_stats stats;
     uint64_t began = rp_now_ns();
-    struct rp_sampler *s;
+    struct perf_run r;
     bool ended = false;
 
     (void)state;
-    perf_child_hear(&c);
-    s = perf_start((uint32_t)c.pid, NULL);
-    assert_false(perf_wait_and_drain(s, &seen));
-    kill(c.pid, SIGKILL);
+    perf_run_begin(&r, perf_body_spin, NULL);
+    assert_false(perf_wait_and_drain(r.sampler, &r.seen));
+    kill(r.child.pid, SIGKILL);
     while (!ended && !perf_late(began))
-        ended = perf_wait_and_drain(s, &seen);
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
+        ended = perf_wait_and_drain(r.sampler, &r.seen);
+    perf_run_end(&r);
     assert_true(ended);
-    assert_true(seen.exits >= 1);
+    assert_true(r.seen.exits >= 1);
 }
 
 static void test_no_such_process(void **state)
@@ -375,51 +300,24 @@ static void test_target_that_ended_before_start(void **state)
 
 static void test_toggle(void **state)
 {
-    struct perf_child c = perf_child_start(perf_body_spin);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid};
-    struct rp_sampler_stats stats;
     struct rp_err err = {0};
-    uint64_t began = rp_now_ns(), off, on;
-    struct rp_sampler *s;
+    struct perf_run r;
+    uint64_t off, on;
 
     (void)state;
-    perf_child_hear(&c);
-    s = perf_start((uint32_t)c.pid, NULL);
-    while (seen.samples < 20 && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    assert_int_equal(s->ops->toggle(s, false, &err), RP_OK);
+    perf_run_begin(&r, perf_body_spin, NULL);
+    perf_run_until(&r, &r.seen.samples, 20);
+    assert_int_equal(r.sampler->ops->toggle(r.sampler, false, &err), RP_OK);
     usleep(10000);
-    assert_int_equal(s->ops->drain(s, false, perf_see, &seen, &err), RP_OK);
-    off = seen.samples;
+    assert_int_equal(r.sampler->ops->drain(r.sampler, false, perf_see, &r.seen, &err), RP_OK);
+    off = r.seen.samples;
     usleep(100000);
-    perf_wait_and_drain(s, &seen);
-    on = seen.samples;
-    assert_int_equal(s->ops->toggle(s, true, &err), RP_OK);
-    while (seen.samples < on + 20 && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
+    perf_wait_and_drain(r.sampler, &r.seen);
+    on = r.seen.samples;
+    assert_int_equal(r.sampler->ops->toggle(r.sampler, true, &err), RP_OK);
+    perf_run_until(&r, &r.seen.samples, on + 20);
+    perf_run_end(&r);
     assert_int_equal(off, on);
-    assert_true(seen.samples >= on + 20);
-}
-
-static void test_enable_on_exec(void **state)
-{
-    struct perf_child c = perf_child_start(perf_body_exec);
-    struct perf_seen seen = {.pid = (uint32_t)c.pid};
-    struct rp_sampler_stats stats;
-    uint64_t began = rp_now_ns();
-    struct rp_sampler *s;
-
-    (void)state;
-    perf_child_hear(&c);
-    s = perf_start((uint32_t)c.pid, &(struct rp_sampler_options){.enable_on_exec = true});
-    perf_child_say(c.to, 1);
-    while (!seen.execs && !perf_late(began))
-        perf_wait_and_drain(s, &seen);
-    perf_finish(s, &seen, &stats);
-    perf_child_end(&c);
-    assert_int_equal(seen.execs, 1);
 }
 
 /* Numbers of processes that cannot be: 5 000 000 is above the kernel's largest. */

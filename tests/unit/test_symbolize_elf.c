@@ -192,6 +192,10 @@ static void debug_file_by_link(void **state)
     assert_inner(dir, "dbg", "one", "inner_one");
     names_run(dir, "printf x >> dbg$PWD/lib.debug"); /* the checksum is no longer right */
     assert_inner(dir, "dbg", "one", NULL);
+    names_run(dir, "cp lib.so linked.so"); /* another build's, which has its function at the same address */
+    build_lib(dir, "two", "-Wl,--build-id=none");
+    names_run(dir, "mv linked.so lib.so && objcopy --only-keep-debug full-two.so dbg$PWD/lib.debug");
+    assert_inner(dir, "dbg", "one", NULL);
     names_run(dir, "objcopy --only-keep-debug full-one.so lib.debug && mkfifo fifo && mv fifo .debug/lib.debug");
     assert_inner(dir, "none", "one", "inner_one"); /* and nobody waits for the pipe */
 }

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fold/fold.h"
 #include "sample/peek_procfs.h"
+#include "support/fold_bench.h"
 
 /* ---- the clock of one thread ---- */
 
@@ -262,48 +262,6 @@ static void test_numbers_out_of_code(void **state)
 
 /* ---- through fold ---- */
 
-struct bench {
-    struct rp_images images;
-    struct rp_unwinder *unwinder;
-    struct rp_symbolizer *symbolizer;
-    struct rp_profile profile;
-    struct rp_fold fold;
-    struct rp_err err;
-};
-
-static int set_up(void **state)
-{
-    static struct bench b;
-    struct rp_symbolizer_options options = {.kallsyms = "/dev/null"};
-
-    memset(&b, 0, sizeof b);
-    assert_int_equal(rp_images_init(&b.images, &b.err), RP_OK);
-    assert_int_equal(rp_unwinder_new(&b.images, &b.unwinder, &b.err), RP_OK);
-    assert_int_equal(rp_symbolizer_new(&b.images, b.unwinder, &options, &b.symbolizer, &b.err), RP_OK);
-    assert_int_equal(rp_profile_init(&b.profile, &b.err), RP_OK);
-    assert_int_equal(rp_fold_init(&b.fold, &b.images, b.unwinder, b.symbolizer, &b.profile, &b.err), RP_OK);
-    b.fold.replay = true;
-    *state = &b;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct bench *b = *state;
-
-    rp_fold_release(&b->fold);
-    rp_profile_release(&b->profile);
-    rp_symbolizer_free(b->symbolizer);
-    rp_unwinder_free(b->unwinder);
-    rp_images_release(&b->images);
-    return 0;
-}
-
-static void send(struct bench *b, struct rp_event event)
-{
-    assert_int_equal(rp_fold_event(&b->fold, &event, &b->err), RP_OK);
-}
-
 static struct rp_event switched(uint64_t time_ns, uint32_t tid, bool out, bool preempted)
 {
     struct rp_event event = {.kind = RP_EVENT_SWITCH, .time_ns = time_ns, .pid = 7, .tid = tid};
@@ -328,26 +286,16 @@ static struct rp_event peeked(uint64_t time_ns, uint32_t tid, bool at_switch, in
     return event;
 }
 
-static struct rp_event ran(uint64_t time_ns, uint32_t tid, uint64_t weight_ns)
-{
-    struct rp_event event = {.kind = RP_EVENT_SAMPLE, .time_ns = time_ns, .pid = 7, .tid = tid};
-
-    event.u.sample.kernel = chain;
-    event.u.sample.nkernel = 2;
-    event.u.sample.weight_ns = weight_ns;
-    return event;
-}
-
 static void test_waits_reach_the_profile_with_stack_and_lock(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
 
-    send(b, switched(1000, 7, false, false));
-    send(b, peeked(1999, 7, true, 202, 0x500000));
-    send(b, switched(2000, 7, true, false));
-    send(b, switched(5000, 7, false, false));
-    send(b, switched(6000, 7, true, false));
-    send(b, switched(6500, 7, false, false));
+    fold_bench_send(b, switched(1000, 7, false, false));
+    fold_bench_send(b, peeked(1999, 7, true, 202, 0x500000));
+    fold_bench_send(b, switched(2000, 7, true, false));
+    fold_bench_send(b, switched(5000, 7, false, false));
+    fold_bench_send(b, switched(6000, 7, true, false));
+    fold_bench_send(b, switched(6500, 7, false, false));
     assert_int_equal(rp_fold_finish(&b->fold, 7000, &b->err), RP_OK);
     assert_int_equal(b->profile.waits.n, 1);
     assert_int_equal(b->profile.waits.at[0].ns, 3000);
@@ -363,14 +311,14 @@ static void test_waits_reach_the_profile_with_stack_and_lock(void **state)
 
 static void test_open_waits_count_to_the_end_of_the_thread_or_the_watch(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     struct rp_event gone = {.kind = RP_EVENT_EXIT, .time_ns = 4000, .pid = 7, .tid = 8};
 
-    send(b, switched(1000, 7, true, false));
-    send(b, switched(1000, 8, true, false));
-    send(b, peeked(2000, 8, false, -1, 0));
-    send(b, gone);
-    send(b, gone);
+    fold_bench_send(b, switched(1000, 7, true, false));
+    fold_bench_send(b, switched(1000, 8, true, false));
+    fold_bench_send(b, peeked(2000, 8, false, -1, 0));
+    fold_bench_send(b, gone);
+    fold_bench_send(b, gone);
     assert_int_equal(rp_fold_finish(&b->fold, 9000, &b->err), RP_OK);
     assert_int_equal(b->profile.threads.at[0].waiting_ns, 8000);
     assert_int_equal(b->profile.threads.at[1].waiting_ns, 3000);
@@ -382,15 +330,15 @@ static void test_open_waits_count_to_the_end_of_the_thread_or_the_watch(void **s
 
 static void test_what_the_invisible_kernel_took_is_counted(void **state)
 {
-    struct bench *b = *state;
+    struct fold_bench *b = *state;
     uint64_t n = 0, weight = 0;
 
     b->fold.hidden_period_ns = 1000;
-    send(b, switched(10000, 7, false, false));
-    send(b, ran(11000, 7, 1000));
-    send(b, ran(15000, 7, 1000));
+    fold_bench_send(b, switched(10000, 7, false, false));
+    fold_bench_send(b, fold_bench_sample(11000, 7, 7, chain, 2));
+    fold_bench_send(b, fold_bench_sample(15000, 7, 7, chain, 2));
     assert_int_equal(rp_fold_tick(&b->fold, &b->err), RP_OK); /* 5 000 ran, 2 000 sampled */
-    send(b, switched(20500, 7, true, false));
+    fold_bench_send(b, switched(20500, 7, true, false));
     assert_int_equal(rp_fold_finish(&b->fold, 90000, &b->err), RP_OK);
     for (size_t i = 0; i < b->profile.counts.n; i++) {
         n += b->profile.counts.at[i].n;
@@ -403,15 +351,12 @@ static void test_what_the_invisible_kernel_took_is_counted(void **state)
 
 static void test_exec_ends_all_and_goes_on_running(void **state)
 {
-    struct bench *b = *state;
-    struct rp_event exec = {.kind = RP_EVENT_COMM, .time_ns = 3000, .pid = 7, .tid = 7};
+    struct fold_bench *b = *state;
 
-    exec.u.comm.comm = "second";
-    exec.u.comm.exec = true;
-    send(b, switched(1000, 7, false, false));
-    send(b, switched(1000, 8, true, false));
-    send(b, exec);
-    send(b, switched(3500, 7, true, false));
+    fold_bench_send(b, switched(1000, 7, false, false));
+    fold_bench_send(b, switched(1000, 8, true, false));
+    fold_bench_send(b, fold_bench_exec(3000, 7, "second"));
+    fold_bench_send(b, switched(3500, 7, true, false));
     assert_int_equal(rp_fold_finish(&b->fold, 4000, &b->err), RP_OK);
     assert_int_equal(b->profile.threads.n, 3);
     assert_int_equal(b->profile.threads.at[0].cpu_ns, 2000);
@@ -432,10 +377,10 @@ int main(void)
         cmocka_unit_test(test_text_of_procfs),
         cmocka_unit_test(test_a_thread_in_a_mutex_is_seen_with_its_stack),
         cmocka_unit_test(test_numbers_out_of_code),
-        cmocka_unit_test_setup_teardown(test_waits_reach_the_profile_with_stack_and_lock, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_open_waits_count_to_the_end_of_the_thread_or_the_watch, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_the_invisible_kernel_took_is_counted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_exec_ends_all_and_goes_on_running, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_waits_reach_the_profile_with_stack_and_lock, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_open_waits_count_to_the_end_of_the_thread_or_the_watch, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_what_the_invisible_kernel_took_is_counted, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_exec_ends_all_and_goes_on_running, fold_bench_set_up, fold_bench_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
