@@ -34,6 +34,9 @@ struct rp_pids {
 };
 enum rp_status rp_children_read(uint32_t pid, struct rp_pids *pids, struct rp_err *err);
 
+/* Adds the children that one thread begat; `tasks` is the open folder /proc/PID/task. A thread that is gone has none. RP_NOMEM only. */
+enum rp_status rp_thread_children_read(int tasks, uint32_t tid, struct rp_pids *pids, struct rp_err *err);
+
 struct rp_thread_info {
     uint32_t tid;
     char comm[64];
