@@ -164,6 +164,7 @@ enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process
             fold->threads.at[thread].cpu_begin_ns = threads.at.at[i].cpu_ns;
             fold->threads.at[thread].delay_begin_ns = threads.at.at[i].run_delay_ns;
             fold->clocks.at[thread].blocked_at_begin = threads.at.at[i].state != 'R';
+            fold->clocks.at[thread].ready_at_begin = threads.at.at[i].state == 'R' && !fold->unrecorded;
             status = name_thread(fold, thread, threads.at.at[i].comm, err);
         }
     }
