@@ -81,10 +81,10 @@ static int category_distance(const char *typed, const struct cat_category *c)
     return dot ? smaller(distance, rp_word_distance(typed, dot + 1)) : distance;
 }
 
-/* The ids nearest to what was typed, nearest first; equals as the rules have them. */
+/* The ids nearest to what was typed, nearest first, equals as the rules have them; not what is much farther than the first. */
 static void put_nearest(const struct cat_rules *rules, const char *typed, struct rp_buf *list)
 {
-    int last = -1;
+    int last = -1, nearest = INT_MAX;
     uint32_t last_at = 0;
 
     for (int n = 0; n < NEAR_MAX; n++) {
@@ -100,7 +100,8 @@ static void put_nearest(const struct cat_rules *rules, const char *typed, struct
                 best_at = i;
             }
         }
-        if (best == INT_MAX)
+        nearest = n ? nearest : best;
+        if (best == INT_MAX || best > nearest + 1)
             return;
         rp_buf_printf(list, "%s%s", n ? ", " : "", cat_rules_category(rules, best_at)->id);
         last = best;

@@ -359,7 +359,8 @@ enum rp_status rp_threads_read(uint32_t pid, struct rp_thread_infos *threads, st
     return status;
 }
 
-uint32_t rp_thread_ns_tid(uint32_t pid, uint32_t tid)
+/* The last of the numbers behind `key` in the thread's status; `none` when there are none. */
+static uint64_t thread_status(uint32_t pid, uint32_t tid, const char *key, uint64_t none)
 {
     struct rp_buf text = {0};
     uint64_t numbers[32];
@@ -368,9 +369,19 @@ uint32_t rp_thread_ns_tid(uint32_t pid, uint32_t tid)
 
     snprintf(path, sizeof path, "/proc/%u/task/%u/status", pid, tid);
     if (read_small(path, &text))
-        n = status_numbers(&text, "NSpid:", numbers, sizeof numbers / sizeof *numbers);
+        n = status_numbers(&text, key, numbers, sizeof numbers / sizeof *numbers);
     rp_buf_release(&text);
-    return n ? (uint32_t)numbers[n - 1] : 0;
+    return n ? numbers[n - 1] : none;
+}
+
+uint32_t rp_thread_ns_tid(uint32_t pid, uint32_t tid)
+{
+    return (uint32_t)thread_status(pid, tid, "NSpid:", 0);
+}
+
+uint64_t rp_thread_sleeps(uint32_t pid, uint32_t tid)
+{
+    return thread_status(pid, tid, "voluntary_ctxt_switches:", UINT64_MAX);
 }
 
 void rp_threads_release(struct rp_thread_infos *threads)
