@@ -3,6 +3,7 @@
  * file or space does not are told too, since that is the mistake one makes; the matcher does not keep those, so they are looked for here, the slow way. */
 #include <string.h>
 
+#include "base/limits.h"
 #include "matcher.h"
 
 struct explainer {
@@ -239,6 +240,16 @@ static void tell_verdict(struct explainer *e)
     }
 }
 
+/* A verdict that a regex had no time to take part in is to be read as such. */
+static void tell_given_up(struct explainer *e)
+{
+    const struct cat_regex_run *run = &e->matcher->scratch->run;
+
+    if (run->gave_up)
+        rp_buf_printf(e->out, "   but the regex %s was ended by the limit of %u steps, which counts as no match; make it simpler (anchor it with ^, avoid nested repeats)\n",
+                      run->gave_up_at->text, RP_RULE_MATCH_STEPS_MAX);
+}
+
 enum rp_status cat_explain(const struct cat_matcher *matcher, const struct cat_symbol *frames, size_t n, const struct cat_context *context,
                            struct rp_buf *out, struct rp_err *err)
 {
@@ -256,6 +267,7 @@ enum rp_status cat_explain(const struct cat_matcher *matcher, const struct cat_s
     for (size_t i = 0; i < n; i++)
         tell_frame(&e, i);
     tell_verdict(&e);
+    tell_given_up(&e);
     if (out->failed)
         status = rp_fail_nomem(err);
 done:

@@ -223,8 +223,8 @@ static bool regex_match(const struct cat_pattern *pattern, struct cat_regex_run 
 {
     int found = pcre2_match(pattern->code, (PCRE2_SPTR)subject, length, 0, 0, run->data, run->context);
 
-    if (found < 0 && found != PCRE2_ERROR_NOMATCH)
-        run->gave_up++;
+    if (found < 0 && found != PCRE2_ERROR_NOMATCH && !run->gave_up++)
+        run->gave_up_at = pattern;
     return found >= 0;
 }
 

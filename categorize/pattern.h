@@ -38,6 +38,7 @@ struct cat_regex_run {
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
     uint64_t gave_up; /* matches ended by the step limit: counted as no match */
+    const struct cat_pattern *gave_up_at; /* the first of them */
 };
 
 enum rp_status cat_regex_tools_init(struct cat_regex_tools *tools, struct rp_err *err);

@@ -236,6 +236,17 @@ static enum rp_status match_functions(struct rp_view *view, struct rp_err *err)
 
 /* ---- threads ---- */
 
+/* Threads of the program that was there before an execve are those of what launched it, which nobody asks for. */
+static bool is_of_last_program(const struct rp_profile *p, const struct rp_profile_thread *thread)
+{
+    const struct rp_profile_process *own = &p->processes.at[thread->process];
+
+    for (size_t i = 0; i < p->processes.n; i++)
+        if (p->processes.at[i].pid == own->pid && p->processes.at[i].generation > own->generation)
+            return false;
+    return true;
+}
+
 /* The names of all threads, each once, as far as the sentence has room. */
 static enum rp_status no_such_thread(const struct rp_profile *p, const char *name, struct rp_err *err)
 {
@@ -245,8 +256,10 @@ static enum rp_status no_such_thread(const struct rp_profile *p, const char *nam
     for (size_t i = 0; i < p->threads.n && list.length < RP_ERR_TEXT / 2; i++) {
         size_t same = 0, first = i;
 
+        if (!is_of_last_program(p, &p->threads.at[i]))
+            continue;
         for (size_t j = 0; j < p->threads.n; j++)
-            if (p->threads.at[j].comm == p->threads.at[i].comm) {
+            if (p->threads.at[j].comm == p->threads.at[i].comm && is_of_last_program(p, &p->threads.at[j])) {
                 first = j < first ? j : first;
                 same++;
             }

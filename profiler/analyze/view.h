@@ -30,9 +30,10 @@ struct rp_quality {
     uint64_t guessed;   /* stacks with a frame reached by a frame pointer */
     uint64_t unnamed;   /* samples whose leaf has no name (module+0xoffset or [jit]) */
     uint64_t jit_unnamed; /* samples with an unnamed [jit] frame anywhere */
+    uint64_t gave_up;   /* names on which a regex of the rules was ended by its step limit: no match */
     uint32_t threads_seen; /* threads with samples */
-    uint32_t idle_threads; /* threads watched and never sampled */
-    double idle_seconds;   /* sum over all threads of wall minus CPU time (schedstat) */
+    uint32_t idle_threads; /* threads watched that neither had a sample nor used or wanted a CPU */
+    double idle_seconds;   /* sum over all threads of wall time less what they ran or were ready to run (schedstat, switch records) */
 };
 
 /* "Paid for": samples of a mutex or malloc category by the category that would pay without it. */

@@ -45,6 +45,20 @@ static bool sampled_elsewhere(const struct rp_profile *p, const bool *sampled, c
     return false;
 }
 
+/* Samples come by chance: of 2 000 threads that share two CPUs most have none in a second, and yet none of them is idle. */
+static bool has_run(const struct rp_profile_thread *t)
+{
+    return t->cpu_ns || t->preempted_ns || t->run_delay_ns;
+}
+
+/* Neither on a CPU nor ready for one. */
+static uint64_t off_ns(const struct rp_profile_thread *t)
+{
+    uint64_t ready = t->run_delay_ns > t->preempted_ns ? t->run_delay_ns : t->preempted_ns, off = t->wall_ns > t->cpu_ns ? t->wall_ns - t->cpu_ns : 0;
+
+    return off > ready ? off - ready : 0;
+}
+
 static enum rp_status count_threads(const struct rp_view *view, struct rp_quality *quality, struct rp_err *err)
 {
     const struct rp_profile *p = view->profile;
@@ -62,10 +76,9 @@ static enum rp_status count_threads(const struct rp_view *view, struct rp_qualit
             continue;
         if (sampled[i])
             quality->threads_seen++;
-        else if (p->processes.n < 2 || !sampled_elsewhere(p, sampled, t))
+        else if (!has_run(t) && (p->processes.n < 2 || !sampled_elsewhere(p, sampled, t)))
             quality->idle_threads++;
-        if (t->wall_ns > t->cpu_ns)
-            quality->idle_seconds += (double)(t->wall_ns - t->cpu_ns) / 1e9;
+        quality->idle_seconds += (double)off_ns(t) / 1e9;
     }
     rp_free(sampled);
     return RP_OK;
@@ -77,7 +90,8 @@ enum rp_status rp_view_quality(const struct rp_view *view, struct rp_quality *qu
     struct rp_frames frames = {0};
     enum rp_status status;
 
-    *quality = (struct rp_quality){.samples = view->samples, .lost = p->run.lost, .throttled = p->run.throttled, .vanished = p->run.vanished};
+    *quality = (struct rp_quality){.samples = view->samples, .lost = p->run.lost, .throttled = p->run.throttled, .vanished = p->run.vanished,
+                                    .gave_up = cat_matcher_gave_up(view->matcher)};
     status = count_threads(view, quality, err);
     for (size_t i = 0; i < view->stacks.n && status == RP_OK; i++) {
         const struct rp_view_stack *s = &view->stacks.at[i];

@@ -81,6 +81,13 @@ bool rp_write_full(int fd, const void *from, size_t length)
     return true;
 }
 
+void rp_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 uint64_t rp_now_ns(void)
 {
     struct timespec t;

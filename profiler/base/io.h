@@ -24,6 +24,9 @@ ssize_t rp_pread_full(int fd, void *to, size_t length, uint64_t offset);
 /* write until all is out; false with errno. */
 bool rp_write_full(int fd, const void *from, size_t length);
 
+/* Closes it unless it is negative, which it is afterwards. */
+void rp_close(int *fd);
+
 /* CLOCK_MONOTONIC: the clock of samples, runs and deadlines. */
 uint64_t rp_now_ns(void);
 

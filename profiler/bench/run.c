@@ -39,13 +39,6 @@ struct process {
     double secs;
 };
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* Keeps the last half of what would be too much. False: the end. */
 static bool read_some(struct stream *s)
 {
@@ -108,9 +101,9 @@ static enum rp_status start(struct process *p, const struct rp_run_spec *spec, s
     }
     if (!status && !p->pid)
         run_child(spec, p->out->child, p->err->child, gate[1]);
-    close_fd(&p->out->child);
-    close_fd(&p->err->child);
-    close_fd(&gate[1]);
+    rp_close(&p->out->child);
+    rp_close(&p->err->child);
+    rp_close(&gate[1]);
     if (!status) {
         (void)setpgid(p->pid, p->pid);
         p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
@@ -122,7 +115,7 @@ static enum rp_status start(struct process *p, const struct rp_run_spec *spec, s
         if (got == sizeof problem)
             status = rp_fail(err, RP_FAILED, "cannot run %s: %s", spec->file, strerror(problem));
     }
-    close_fd(&gate[0]);
+    rp_close(&gate[0]);
     return status;
 }
 
@@ -155,9 +148,9 @@ static enum rp_status watch(struct process *p, const struct rp_run_spec *spec, u
         if (poll(fds, 3, p->pidfd < 0 ? 1 : POLL_MS) < 0)
             continue;
         if (fds[1].revents && !read_some(p->out))
-            close_fd(&p->out->fd);
+            rp_close(&p->out->fd);
         if (fds[2].revents && !read_some(p->err))
-            close_fd(&p->err->fd);
+            rp_close(&p->err->fd);
     }
     p->secs = (double)(rp_now_ns() - begin_ns) / 1e9;
     read_out(p->out);
@@ -274,9 +267,9 @@ static void finish(struct process *p, pid_t group)
         (void)kill(-group, SIGKILL);
     while (p->pid > 0 && waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
-    close_fd(&p->pidfd);
-    close_fd(&p->out->fd);
-    close_fd(&p->err->fd);
+    rp_close(&p->pidfd);
+    rp_close(&p->out->fd);
+    rp_close(&p->err->fd);
 }
 
 enum rp_status rp_run_once(const struct rp_run_spec *spec, struct rp_bench_run *run, struct rp_err *err)

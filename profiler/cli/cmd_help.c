@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/show.h"
 #include "cli/terminal.h"
 #include "report/style.h"
 
@@ -109,6 +110,33 @@ static void put_exit_status(struct rp_buf *out)
     rp_buf_puts(out, "\nA first Ctrl-C or TERM ends the recording and reports what was seen, with status 0; a second one ends rowprof.\n");
 }
 
+/* What --category takes, as far as no rule file adds to it. */
+static enum rp_status put_categories(struct rp_buf *out, struct rp_err *err)
+{
+    static const struct {
+        enum cat_kind kind;
+        const char *title;
+    } kinds[] = {{CAT_COST, "on a CPU"}, {CAT_WAIT, "waiting"}};
+    struct rp_settings shipped;
+    struct cat_rules *rules = NULL;
+    enum rp_status status;
+
+    rp_settings_init(&shipped);
+    status = rp_rules_open(&shipped, &rules, err);
+    for (size_t k = 0; !status && k < sizeof kinds / sizeof *kinds; k++) {
+        rp_buf_printf(out, "%sThe shipped categories of time %s, by id or name (--category):\n\n", k ? "\n" : "", kinds[k].title);
+        for (uint32_t i = 0; i < cat_rules_ncategories(rules); i++) {
+            const struct cat_category *c = cat_rules_category(rules, i);
+
+            if (c->kind == kinds[k].kind)
+                rp_buf_printf(out, "  %-20s  %s\n", c->id, c->name);
+        }
+    }
+    cat_rules_free(rules);
+    rp_settings_release(&shipped);
+    return status;
+}
+
 enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err)
 {
     struct rp_buf out = {0};
@@ -128,6 +156,8 @@ enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err)
         rp_help_overview(&out);
     } else if (!strcmp(topic, "exit-status")) {
         put_exit_status(&out);
+    } else if (!strcmp(topic, "categories")) {
+        status = put_categories(&out, err);
     } else if (!strcmp(topic, "rules")) {
         rp_help_command(rp_command_find("rules check"), &out);
         rp_buf_putc(&out, '\n');

@@ -89,8 +89,8 @@ const struct rp_command rp_commands[] = {
     },
     {
         .name = "help",
-        .usage = "[COMMAND | exit-status]",
-        .summary = "show help on a command, or what the exit status means",
+        .usage = "[COMMAND | categories | exit-status]",
+        .summary = "show help on a command, the categories, or what the exit status means",
         .groups = {&rp_options_common},
         .run = rp_cmd_help,
     },

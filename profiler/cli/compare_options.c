@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "cli/option_setters.h"
 #include "cli/options.h"
 
 enum { NUMBERS_MAX = RP_SHAPES_MAX };
@@ -18,40 +19,20 @@ void rp_compare_settings_release(struct rp_compare_settings *settings)
     rp_vec_release(&settings->calls_per_second);
 }
 
-static int word_of(const char *const *names, size_t n, const char *value)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(value, names[i]))
-            return (int)i;
-    return -1;
-}
-
-enum rp_status rp_compare_set_form(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {
-        [RP_FORM_TEXT] = "text", [RP_FORM_JSON] = "json", [RP_FORM_CSV] = "csv", [RP_FORM_MARKDOWN] = "markdown"};
-    int i = word_of(names, 4, value);
-
-    if (i < 0)
-        return rp_fail(err, RP_USAGE, "--format takes text, json, csv or markdown, not '%s'", value);
-    s->compare.form = (enum rp_compare_form)i;
-    return RP_OK;
-}
+RP_OPTION_CHOICE(rp_compare_set_form, compare.form, enum rp_compare_form, "--format takes text, json, csv or markdown", [RP_FORM_TEXT] = "text",
+                 [RP_FORM_JSON] = "json", [RP_FORM_CSV] = "csv", [RP_FORM_MARKDOWN] = "markdown")
+static RP_OPTION_CHOICE(set_row_kind, compare.by, enum rp_tally_by, "--by takes category, function, module, thread or path", [RP_TALLY_CATEGORY] = "category",
+                        [RP_TALLY_FUNCTION] = "function", [RP_TALLY_MODULE] = "module", [RP_TALLY_THREAD] = "thread", [RP_TALLY_PATH] = "path")
+static RP_OPTION_LIST(set_a, compare.side_a, "--a", "the path of a profile")
+static RP_OPTION_LIST(set_b, compare.side_b, "--b", "the path of a profile")
+static RP_OPTION_CHOICE(set_per, compare.unit, enum rp_compare_unit, "--per takes rows, columns or values", [RP_UNIT_ROWS] = "rows",
+                        [RP_UNIT_COLUMNS] = "columns", [RP_UNIT_VALUES] = "values")
+static RP_OPTION_CHOICE(set_sort, compare.sort_by_row, bool, "--sort takes call or row", "call", "row")
 
 static enum rp_status set_diff_by(struct rp_settings *s, const char *value, struct rp_err *err)
 {
-    static const char *const names[] = {[RP_TALLY_CATEGORY] = "category",
-                                        [RP_TALLY_FUNCTION] = "function",
-                                        [RP_TALLY_MODULE] = "module",
-                                        [RP_TALLY_THREAD] = "thread",
-                                        [RP_TALLY_PATH] = "path"};
-    int i = word_of(names, 5, value);
-
-    if (i < 0)
-        return rp_fail(err, RP_USAGE, "--by takes category, function, module, thread or path, not '%s'", value);
-    s->compare.by = (enum rp_tally_by)i;
     s->compare.by_given = true;
-    return RP_OK;
+    return set_row_kind(s, value, err);
 }
 
 static enum rp_status set_shapes_by(struct rp_settings *s, const char *value, struct rp_err *err)
@@ -59,30 +40,6 @@ static enum rp_status set_shapes_by(struct rp_settings *s, const char *value, st
     if (strcmp(value, "category") != 0 && strcmp(value, "function") != 0)
         return rp_fail(err, RP_USAGE, "--by takes category or function, not '%s'", value);
     return set_diff_by(s, value, err);
-}
-
-static enum rp_status set_a(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    const char **added = *value ? rp_vec_add(&s->compare.side_a) : NULL;
-
-    if (!*value)
-        return rp_fail(err, RP_USAGE, "--a takes the path of a profile, not an empty word");
-    if (!added)
-        return rp_fail_nomem(err);
-    *added = value;
-    return RP_OK;
-}
-
-static enum rp_status set_b(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    const char **added = *value ? rp_vec_add(&s->compare.side_b) : NULL;
-
-    if (!*value)
-        return rp_fail(err, RP_USAGE, "--b takes the path of a profile, not an empty word");
-    if (!added)
-        return rp_fail_nomem(err);
-    *added = value;
-    return RP_OK;
 }
 
 /* One number above 0 per profile, parted by commas. Fills `to` from its beginning. */
@@ -136,70 +93,17 @@ static enum rp_status set_fail_above(struct rp_settings *s, const char *value, s
     return RP_OK;
 }
 
-static enum rp_status set_per(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {[RP_UNIT_ROWS] = "rows", [RP_UNIT_COLUMNS] = "columns", [RP_UNIT_VALUES] = "values"};
-    int i = word_of(names, 3, value);
-
-    if (i < 0)
-        return rp_fail(err, RP_USAGE, "--per takes rows, columns or values, not '%s'", value);
-    s->compare.unit = (enum rp_compare_unit)i;
-    return RP_OK;
-}
-
-static enum rp_status set_sort(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {"call", "row"};
-    int i = word_of(names, 2, value);
-
-    if (i < 0)
-        return rp_fail(err, RP_USAGE, "--sort takes call or row, not '%s'", value);
-    s->compare.sort_by_row = i == 1;
-    return RP_OK;
-}
-
-static enum rp_status set_thread(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    if (!*value)
-        return rp_fail(err, RP_USAGE, "--thread takes the name or id of a thread, not an empty word");
-    s->thread = value;
-    return RP_OK;
-}
-
-static enum rp_status set_min_samples(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    if (!rp_parse_u64(value, 1, UINT32_MAX, &s->min_samples))
-        return rp_fail(err, RP_USAGE, "--min-samples takes a whole number from 1 on, not '%s'", value);
-    return RP_OK;
-}
-
-static enum rp_status set_total(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    (void)value;
-    (void)err;
-    s->total = true;
-    return RP_OK;
-}
-
-static enum rp_status set_no_kernel(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    (void)value;
-    (void)err;
-    s->no_kernel = true;
-    return RP_OK;
-}
-
 static const struct rp_option diff_options[] = {
     {"by", 0, "WHAT", "rows by category (default), function, module, thread or path", set_diff_by},
-    {"total", 0, NULL, "samples with callees: of every row that is anywhere on the stack", set_total},
+    {"total", 0, NULL, "samples with callees: of every row that is anywhere on the stack", rp_set_total},
     {"a", 0, "FILE", "a profile of side A; may be given several times", set_a},
     {"b", 0, "FILE", "a profile of side B; may be given several times", set_b},
     {"calls-per-second", 0, "A,B", "calls per second of wall time on each side, to tell ns per call; otherwise from RATE lines", set_calls_per_second},
     {"rows", 0, "A,B", "rows per call on each side: costs are then told per row", set_rows},
     {"fail-above", 0, "PCT", "exit with status 6 if anything grew beyond noise by more than PCT percent of all of A", set_fail_above},
-    {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", set_thread},
-    {"min-samples", 0, "N", "print - for a row with fewer samples on a side (default 5)", set_min_samples},
-    {"no-kernel", 0, NULL, "cut kernel frames off: their time belongs to the function that called the kernel", set_no_kernel},
+    {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", rp_set_thread},
+    {"min-samples", 0, "N", "print - for a row with fewer samples on a side (default 5)", rp_set_min_samples},
+    {"no-kernel", 0, NULL, "cut kernel frames off: their time belongs to the function that called the kernel", rp_set_no_kernel},
     {0},
 };
 
@@ -210,16 +114,16 @@ static const struct rp_option shapes_options[] = {
     {"columns", 0, "N,N", "columns per row of each profile; otherwise from the READY line", set_columns},
     {"calls-per-second", 0, "R,R", "calls per second of wall time of each profile; otherwise from RATE lines", set_calls_per_second},
     {"sort", 0, "WHAT", "largest cost per call (default) or per row first: call or row", set_sort},
-    {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", set_thread},
-    {"min-samples", 0, "N", "leave out what has fewer samples in every profile (default 5)", set_min_samples},
-    {"no-kernel", 0, NULL, "cut kernel frames off: their time belongs to the function that called the kernel", set_no_kernel},
+    {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", rp_set_thread},
+    {"min-samples", 0, "N", "leave out what has fewer samples in every profile (default 5)", rp_set_min_samples},
+    {"no-kernel", 0, NULL, "cut kernel frames off: their time belongs to the function that called the kernel", rp_set_no_kernel},
     {0},
 };
 
 static const struct rp_option shape_check_options[] = {
     {"rows", 0, "N,N", "rows per call of each profile; otherwise from RATE lines", set_rows},
     {"calls-per-second", 0, "R,R", "calls per second of wall time of each profile; otherwise from RATE lines", set_calls_per_second},
-    {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", set_thread},
+    {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", rp_set_thread},
     {0},
 };
 

@@ -20,14 +20,7 @@
 #include "base/limits.h"
 #include "base/parse.h"
 
-enum { POLL_MS = 100, LAST_WORDS_MS = 2000, END_TRIES = 40, END_TRY_NS = 50000000 };
-
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
+enum { POLL_MS = 100, LINES_AT_ONCE = 1000, LAST_WORDS_MS = 2000, END_TRIES = 40, END_TRY_NS = 50000000 };
 
 bool rp_ready_line(const char *line, size_t length, uint32_t *pid)
 {
@@ -78,7 +71,7 @@ static void relay(int from, int to)
                 continue;
             }
             if (!pass_on(to, line, length))
-                close_fd(&to);
+                rp_close(&to);
             length = 0;
         }
     }
@@ -154,10 +147,10 @@ enum rp_status rp_launch_start(struct rp_launch *launch, char **argv, bool ready
     gate[1] = error[0] = told[0] = -1;
 done:
     for (size_t i = 0; i < 2; i++) {
-        close_fd(&gate[i]);
-        close_fd(&error[i]);
-        close_fd(&out[i]);
-        close_fd(&told[i]);
+        rp_close(&gate[i]);
+        rp_close(&error[i]);
+        rp_close(&out[i]);
+        rp_close(&told[i]);
     }
     return status;
 }
@@ -168,11 +161,11 @@ enum rp_status rp_launch_go(struct rp_launch *launch, struct rp_err *err)
     ssize_t got;
 
     (void)rp_write_full(launch->gate, "g", 1);
-    close_fd(&launch->gate);
+    rp_close(&launch->gate);
     do {
         got = read(launch->exec_error, &failed, sizeof failed);
     } while (got < 0 && errno == EINTR);
-    close_fd(&launch->exec_error);
+    rp_close(&launch->exec_error);
     if (got != sizeof failed)
         return RP_OK;
     (void)waitpid(launch->pid, NULL, 0);
@@ -219,25 +212,30 @@ static enum answer listen_once(struct rp_launch *launch, int timeout_ms, uint32_
     return ready ? SAID_READY : SAID_MORE;
 }
 
-/* NEVER: the relay ended, so nobody holds the child's standard error any more, and all that was said has been passed on. */
-static enum answer read_ready(struct rp_launch *launch, int timeout_ms, uint32_t *pid)
+/* NEVER: the relay ended, so nobody holds the child's standard error any more, and all that was said has been passed on. A child that says RATE again and
+ * again does not keep us from stopping, nor from the timeout. */
+static enum answer read_ready(struct rp_launch *launch, int timeout_ms, const volatile sig_atomic_t *stop, uint32_t *pid)
 {
-    enum answer answer;
+    uint64_t deadline = rp_now_ns() + (uint64_t)timeout_ms * 1000000u, now;
+    enum answer answer = SILENT;
 
-    do {
-        answer = listen_once(launch, timeout_ms, pid);
-    } while (answer == SAID_MORE);
-    return answer;
+    while (!*stop && (now = rp_now_ns()) < deadline) {
+        uint64_t left_ms = (deadline - now + 999999) / 1000000;
+
+        answer = listen_once(launch, left_ms < POLL_MS ? (int)left_ms : POLL_MS, pid);
+        if (answer == SAID_READY || answer == NEVER)
+            return answer;
+    }
+    return SILENT;
 }
 
 void rp_launch_listen(struct rp_launch *launch)
 {
-    enum answer answer;
+    enum answer answer = SAID_MORE;
     uint32_t pid;
 
-    do {
+    for (int i = 0; i < LINES_AT_ONCE && (answer == SAID_READY || answer == SAID_MORE); i++)
         answer = listen_once(launch, 0, &pid);
-    } while (answer == SAID_READY || answer == SAID_MORE);
 }
 
 static enum rp_status fail_ended(const struct rp_launch *launch, const char *how, struct rp_err *err)
@@ -246,37 +244,45 @@ static enum rp_status fail_ended(const struct rp_launch *launch, const char *how
                    launch->program, how);
 }
 
+static enum rp_status fail_stopped(const struct rp_launch *launch, struct rp_err *err)
+{
+    return rp_fail(err, RP_INTR, "interrupted before %s printed READY pid=N; nothing was recorded", launch->program);
+}
+
 /* The relay ended and the line has not come: the child ended, is about to, or closed its standard error. */
-static enum rp_status fail_silent(struct rp_launch *launch, struct rp_err *err)
+static enum rp_status fail_silent(struct rp_launch *launch, const volatile sig_atomic_t *stop, struct rp_err *err)
 {
     char how[64];
 
-    for (int i = 0; i < END_TRIES; i++) {
+    for (int i = 0; i < END_TRIES && !*stop; i++) {
         if (child_ended(launch, how, sizeof how))
             return fail_ended(launch, how, err);
         nanosleep(&(struct timespec){.tv_nsec = END_TRY_NS}, NULL);
     }
+    if (*stop)
+        return fail_stopped(launch, err);
     return rp_fail(err, RP_FAILED, "%s closed its standard error before it printed a line READY pid=N on it", launch->program);
 }
 
 enum rp_status rp_launch_wait_ready(struct rp_launch *launch, const volatile sig_atomic_t *stop, uint32_t *pid, struct rp_err *err)
 {
     while (!*stop) {
-        enum answer answer = read_ready(launch, POLL_MS, pid);
+        enum answer answer = read_ready(launch, POLL_MS, stop, pid);
         char how[64];
 
         if (answer == SAID_READY)
             return RP_OK;
         if (answer == NEVER)
-            return fail_silent(launch, err);
+            return fail_silent(launch, stop, err);
         if (!child_ended(launch, how, sizeof how))
             continue;
         /* Its last words may still be on their way through the relay. */
-        if (read_ready(launch, LAST_WORDS_MS, pid) == SAID_READY)
+        answer = read_ready(launch, LAST_WORDS_MS, stop, pid);
+        if (answer == SAID_READY)
             return rp_fail(err, RP_NOPROC, "%s %s right after it said READY", launch->program, how);
-        return fail_ended(launch, how, err);
+        return *stop ? fail_stopped(launch, err) : fail_ended(launch, how, err);
     }
-    return rp_fail(err, RP_INTR, "interrupted before %s printed READY pid=N; nothing was recorded", launch->program);
+    return fail_stopped(launch, err);
 }
 
 static bool gone_within(pid_t pid)
@@ -293,9 +299,9 @@ void rp_launch_finish(struct rp_launch *launch, bool end_child)
 {
     bool never_let_go = launch->gate >= 0;
 
-    close_fd(&launch->gate);
-    close_fd(&launch->exec_error);
-    close_fd(&launch->ready);
+    rp_close(&launch->gate);
+    rp_close(&launch->exec_error);
+    rp_close(&launch->ready);
     rp_vec_release(&launch->said);
     /* Whoever traced it may have taken its end already: then the number can be another's, and nobody is to be killed. */
     if (launch->pid && (never_let_go || end_child) && waitpid(launch->pid, NULL, WNOHANG) == 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "cli/option_setters.h"
 #include "report/emit.h"
 
 /* A week: longer is a mistyped number. 100 kHz: the kernel allows no more by default (perf_event_max_sample_rate). */
@@ -86,74 +87,12 @@ static enum rp_status set_freq(struct rp_settings *s, const char *value, struct 
     return RP_OK;
 }
 
-static enum rp_status set_min_samples(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    if (!rp_parse_u64(value, 1, UINT32_MAX, &s->min_samples))
-        return rp_fail(err, RP_USAGE, "--min-samples takes a whole number from 1 on, not '%s'", value);
-    return RP_OK;
-}
-
 static enum rp_status set_width(struct rp_settings *s, const char *value, struct rp_err *err)
 {
     if (!rp_parse_u64(value, 0, WIDTH_MAX, &s->width) || (s->width && s->width < WIDTH_MIN))
         return rp_fail(err, RP_USAGE, "--width takes a number of columns from %d to %d, or 0 for no limit, not '%s'", WIDTH_MIN, WIDTH_MAX, value);
     s->width_given = true;
     return RP_OK;
-}
-
-static enum rp_status set_by(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {
-        [RP_BY_CATEGORY] = "category", [RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread",
-        [RP_BY_PROCESS] = "process",   [RP_BY_WAIT] = "wait",         [RP_BY_IDLE] = "idle",     [RP_BY_LOCK] = "lock"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(value, names[i])) {
-            s->by = (enum rp_by)i;
-            return RP_OK;
-        }
-    }
-    return rp_fail(err, RP_USAGE, "--by takes category, function, module, thread, process, wait, idle or lock, not '%s'", value);
-}
-
-static enum rp_status set_clock(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {[RP_REPORT_CPU] = "cpu", [RP_REPORT_WALL] = "wall"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(value, names[i])) {
-            s->clock = (enum rp_report_clock)i;
-            return RP_OK;
-        }
-    }
-    return rp_fail(err, RP_USAGE, "--clock takes cpu or wall, not '%s'", value);
-}
-
-static enum rp_status set_sampler(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {[RP_SAMPLER_AUTO] = "auto", [RP_SAMPLER_PERF] = "perf", [RP_SAMPLER_PTRACE] = "ptrace"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(value, names[i])) {
-            s->sampler = (enum rp_sampler_wish)i;
-            return RP_OK;
-        }
-    }
-    return rp_fail(err, RP_USAGE, "--sampler takes auto, perf or ptrace, not '%s'", value);
-}
-
-static enum rp_status set_unwinder(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {
-        [RP_UNWIND_AUTO] = "auto", [RP_UNWIND_CFI] = "cfi", [RP_UNWIND_LIBDW] = "libdw", [RP_UNWIND_LIBUNWIND] = "libunwind"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(value, names[i])) {
-            s->unwinder = (enum rp_unwind_engine)i;
-            return RP_OK;
-        }
-    }
-    return rp_fail(err, RP_USAGE, "--unwinder takes auto, cfi, libdw or libunwind, not '%s'", value);
 }
 
 static enum rp_status set_format(struct rp_settings *s, const char *value, struct rp_err *err)
@@ -166,55 +105,21 @@ static enum rp_status set_format(struct rp_settings *s, const char *value, struc
     return RP_OK;
 }
 
-static enum rp_status set_color(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {[RP_COLOR_AUTO] = "auto", [RP_COLOR_ALWAYS] = "always", [RP_COLOR_NEVER] = "never"};
+#define WORD(field, option, what) static RP_OPTION_WORD(set_##field, field, option, what)
+#define SWITCH(name, field, to) static RP_OPTION_SWITCH(set_##name, field, to)
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(value, names[i])) {
-            s->color = (enum rp_color_wish)i;
-            return RP_OK;
-        }
-    }
-    return rp_fail(err, RP_USAGE, "--color takes auto, always or never, not '%s'", value);
-}
-
-static enum rp_status set_rules(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    const char **added;
-
-    if (!*value)
-        return rp_fail(err, RP_USAGE, "--rules takes the path of a rule file or of a folder of them, not an empty word");
-    added = rp_vec_add(&s->rules);
-    if (!added)
-        return rp_fail_nomem(err);
-    *added = value;
-    return RP_OK;
-}
-
-/* A word that is kept as it is, but must not be empty. */
-#define WORD(field, option, what)                                                                                                                    \
-    static enum rp_status set_##field(struct rp_settings *s, const char *value, struct rp_err *err)                                                  \
-    {                                                                                                                                                \
-        if (!*value)                                                                                                                                 \
-            return rp_fail(err, RP_USAGE, option " takes " what ", not an empty word");                                                              \
-        s->field = value;                                                                                                                            \
-        return RP_OK;                                                                                                                                \
-    }
-
-#define SWITCH(name, field, to)                                                                                                                      \
-    static enum rp_status set_##name(struct rp_settings *s, const char *value, struct rp_err *err)                                                   \
-    {                                                                                                                                                \
-        (void)value;                                                                                                                                 \
-        (void)err;                                                                                                                                   \
-        s->field = (to);                                                                                                                             \
-        return RP_OK;                                                                                                                                \
-    }
-
+static RP_OPTION_LIST(set_rules, rules, "--rules", "the path of a rule file or of a folder of them")
+static RP_OPTION_CHOICE(set_by, by, enum rp_by, "--by takes category, function, module, thread, process, wait, idle or lock", [RP_BY_CATEGORY] = "category",
+                        [RP_BY_FUNCTION] = "function", [RP_BY_MODULE] = "module", [RP_BY_THREAD] = "thread", [RP_BY_PROCESS] = "process",
+                        [RP_BY_WAIT] = "wait", [RP_BY_IDLE] = "idle", [RP_BY_LOCK] = "lock")
+static RP_OPTION_CHOICE(set_clock, clock, enum rp_report_clock, "--clock takes cpu or wall", [RP_REPORT_CPU] = "cpu", [RP_REPORT_WALL] = "wall")
+static RP_OPTION_CHOICE(set_sampler, sampler, enum rp_sampler_wish, "--sampler takes auto, perf or ptrace", [RP_SAMPLER_AUTO] = "auto",
+                        [RP_SAMPLER_PERF] = "perf", [RP_SAMPLER_PTRACE] = "ptrace")
+static RP_OPTION_CHOICE(set_unwinder, unwinder, enum rp_unwind_engine, "--unwinder takes auto, cfi, libdw or libunwind", [RP_UNWIND_AUTO] = "auto",
+                        [RP_UNWIND_CFI] = "cfi", [RP_UNWIND_LIBDW] = "libdw", [RP_UNWIND_LIBUNWIND] = "libunwind")
 WORD(output, "--output", "the path of the file to write")
 WORD(save_snapshots, "--save-snapshots", "the path of a new folder")
 WORD(from_snapshots, "--from-snapshots", "the path of a folder that --save-snapshots filled")
-WORD(thread, "--thread", "the name or id of a thread")
 WORD(category, "--category", "the name or id of a category")
 WORD(function, "--function", "the name of a function")
 WORD(profile, "--profile", "the path of a profile")
@@ -223,13 +128,11 @@ SWITCH(children, children, true)
 SWITCH(end_child, end_child, true)
 SWITCH(no_inlines, no_inlines, true)
 SWITCH(debuginfod, debuginfod, true)
-SWITCH(force, force, true)
 SWITCH(tree, tree, RP_TREE_FULL)
 SWITCH(no_tree, tree, RP_TREE_NONE)
 SWITCH(callers, callers, true)
 SWITCH(full_stacks, full_stacks, true)
 SWITCH(kernel, no_kernel, false)
-SWITCH(no_kernel, no_kernel, true)
 SWITCH(uncategorized, uncategorized, true)
 SWITCH(no_waiting, no_waiting, true)
 SWITCH(idle, idle, true)
@@ -247,15 +150,6 @@ static enum rp_status set_self(struct rp_settings *s, const char *value, struct 
     (void)err;
     s->by_self = true;
     s->total = false;
-    return RP_OK;
-}
-
-static enum rp_status set_total(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    (void)value;
-    (void)err;
-    s->by_self = false;
-    s->total = true;
     return RP_OK;
 }
 
@@ -282,7 +176,7 @@ static const struct rp_option launch_options[] = {
 
 static const struct rp_option keep_options[] = {
     {"output", 'o', "FILE", "keep the profile in this file, for `rowprof report`", set_output},
-    {"force", 0, NULL, "overwrite the file, or the folder of --save-snapshots", set_force},
+    {"force", 0, NULL, "overwrite the file, or the folder of --save-snapshots", rp_set_force},
     {0},
 };
 
@@ -294,16 +188,16 @@ static const struct rp_option show_options[] = {
     {"no-waiting", 0, NULL, "leave waiting out; when recording, do not measure it", set_no_waiting},
     {"idle", 0, NULL, "keep idle waits in the tables instead of dropping them", set_idle},
     {"locks", 0, NULL, "show the locks that were waited for, who waits and who held them", set_locks},
-    {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", set_thread},
+    {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", rp_set_thread},
     {"tree", 0, NULL, "show whole call trees, of every category", set_tree},
     {"no-tree", 0, NULL, "show no call trees", set_no_tree},
-    {"min-samples", 0, "N", "hide parts of trees with fewer samples (default 5)", set_min_samples},
+    {"min-samples", 0, "N", "hide parts of trees with fewer samples (default 5)", rp_set_min_samples},
     {"callers", 0, NULL, "turn trees round: where the time is spent first, its callers below", set_callers},
     {"full-stacks", 0, NULL, "trees from the root of the stacks instead of the category's callers", set_full_stacks},
     {"self", 0, NULL, "order by own time", set_self},
-    {"total", 0, NULL, "order by time with callees, and show it as a column", set_total},
+    {"total", 0, NULL, "order by time with callees, and show it as a column", rp_set_total},
     {"kernel", 0, NULL, "show kernel frames (default)", set_kernel},
-    {"no-kernel", 0, NULL, "cut kernel frames off: their time belongs to the function that called the kernel", set_no_kernel},
+    {"no-kernel", 0, NULL, "cut kernel frames off: their time belongs to the function that called the kernel", rp_set_no_kernel},
     {0},
 };
 
@@ -325,16 +219,16 @@ static const struct rp_option check_options[] = {
 };
 
 static const struct rp_option explain_options[] = {
-    {"thread", 't', "NAME", "as if the thread had this name", set_thread},
+    {"thread", 't', "NAME", "as if the thread had this name", rp_set_thread},
     {"blocked", 0, NULL, "as if the thread was waiting, not running", set_blocked},
-    {"no-kernel", 0, NULL, "as if kernel frames were cut off", set_no_kernel},
+    {"no-kernel", 0, NULL, "as if kernel frames were cut off", rp_set_no_kernel},
     {0},
 };
 
 static const struct rp_option output_options[] = {
     {"format", 0, "FORM", "text (default), json or csv", set_format},
     {"width", 0, "N", "fit lines into N columns, 0 for no limit (default: the terminal's)", set_width},
-    {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", set_color},
+    {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", rp_set_color},
     {0},
 };
 
@@ -348,7 +242,7 @@ static const struct rp_option compare_watch_options[] = {
 static const struct rp_option compare_output_options[] = {
     {"format", 0, "FORM", "text (default), json, csv or markdown", rp_compare_set_form},
     {"width", 0, "N", "fit lines into N columns, 0 for no limit (default: the terminal's)", set_width},
-    {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", set_color},
+    {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", rp_set_color},
     {0},
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Options as tables: what the parser reads, help prints, and tests/lint/docs.py holds against README.md. To add one: a row and its handler in
- * options.c, a field in settings.h, a row in README.md. */
+ * options.c (option_setters.h has the usual ones), a field in settings.h, a row in README.md. */
 #ifndef RP_CLI_OPTIONS_H
 #define RP_CLI_OPTIONS_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of `rowprof bench`, see options.h. */
-#include <string.h>
-
 #include "base/parse.h"
+#include "cli/option_setters.h"
 #include "cli/options.h"
 #include "report/bench_report.h"
 
@@ -25,23 +24,8 @@ void rp_bench_settings_release(struct rp_bench_settings *b)
     rp_vec_release(&b->suites);
 }
 
-#define WORD(field, option, what)                                                                                                                    \
-    static enum rp_status set_##field(struct rp_settings *s, const char *value, struct rp_err *err)                                                  \
-    {                                                                                                                                                \
-        if (!*value)                                                                                                                                 \
-            return rp_fail(err, RP_USAGE, option " takes " what ", not an empty word");                                                              \
-        s->bench.field = value;                                                                                                                      \
-        return RP_OK;                                                                                                                                \
-    }
-
-#define SWITCH(name, field)                                                                                                                          \
-    static enum rp_status set_##name(struct rp_settings *s, const char *value, struct rp_err *err)                                                   \
-    {                                                                                                                                                \
-        (void)value;                                                                                                                                 \
-        (void)err;                                                                                                                                   \
-        s->field = true;                                                                                                                             \
-        return RP_OK;                                                                                                                                \
-    }
+#define WORD(field, option, what) static RP_OPTION_WORD(set_##field, bench.field, option, what)
+#define SWITCH(name, field) static RP_OPTION_SWITCH(set_##name, field, true)
 
 WORD(old, "--old", "a command, quoted as one word")
 WORD(new, "--new", "a command, quoted as one word")
@@ -55,27 +39,11 @@ WORD(shape_check, "--shape-check", "the path of a profile, and further ones behi
 WORD(cpus, "--cpus", "CPUs such as 1 or 0-3,8")
 SWITCH(fdr, bench.fdr)
 SWITCH(in_place, bench.in_place)
-SWITCH(force, force)
 
-static enum rp_status set_config(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    const char **added = rp_vec_add(&s->bench.configs);
-
-    if (!added)
-        return rp_fail_nomem(err);
-    *added = value;
-    return RP_OK;
-}
-
-static enum rp_status set_suite(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    const char **added = rp_vec_add(&s->bench.suites);
-
-    if (!added)
-        return rp_fail_nomem(err);
-    *added = value;
-    return RP_OK;
-}
+static RP_OPTION_LIST(set_config, bench.configs, "--config", "a configuration such as 'small: --limit 1'")
+static RP_OPTION_LIST(set_suite, bench.suites, "--suite", "the path of a suite")
+static RP_OPTION_CHOICE(set_rate, bench.rate, enum rp_rate_kind, "--rate takes auto, thread, process or wall", [RP_RATE_THREAD] = "thread",
+                        [RP_RATE_PROCESS] = "process", [RP_RATE_WALL] = "wall", [RP_RATE_AUTO] = "auto")
 
 static enum rp_status set_runs(struct rp_settings *s, const char *value, struct rp_err *err)
 {
@@ -114,20 +82,6 @@ static enum rp_status set_alpha(struct rp_settings *s, const char *value, struct
     return RP_OK;
 }
 
-static enum rp_status set_rate(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {
-        [RP_RATE_THREAD] = "thread", [RP_RATE_PROCESS] = "process", [RP_RATE_WALL] = "wall", [RP_RATE_AUTO] = "auto"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(value, names[i])) {
-            s->bench.rate = (enum rp_rate_kind)i;
-            return RP_OK;
-        }
-    }
-    return rp_fail(err, RP_USAGE, "--rate takes auto, thread, process or wall, not '%s'", value);
-}
-
 static enum rp_status set_bench_format(struct rp_settings *s, const char *value, struct rp_err *err)
 {
     const struct rp_bench_format *format = rp_bench_format_find(value);
@@ -136,19 +90,6 @@ static enum rp_status set_bench_format(struct rp_settings *s, const char *value,
         return rp_fail(err, RP_USAGE, "--format takes text, json, csv or markdown, not '%s'", value);
     s->bench.format = format;
     return RP_OK;
-}
-
-static enum rp_status set_bench_color(struct rp_settings *s, const char *value, struct rp_err *err)
-{
-    static const char *const names[] = {[RP_COLOR_AUTO] = "auto", [RP_COLOR_ALWAYS] = "always", [RP_COLOR_NEVER] = "never"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(value, names[i])) {
-            s->color = (enum rp_color_wish)i;
-            return RP_OK;
-        }
-    }
-    return rp_fail(err, RP_USAGE, "--color takes auto, always or never, not '%s'", value);
 }
 
 static const struct rp_option race_options[] = {
@@ -167,7 +108,7 @@ static const struct rp_option race_options[] = {
     {"snapshot", 0, "DIR", "keep the copies of the programs here (default: a temporary folder)", set_snapshot},
     {"in-place", 0, NULL, "run the programs where they are, for those that copies cannot replace", set_in_place},
     {"csv", 0, "FILE", "keep every run, as it is made", set_csv},
-    {"force", 0, NULL, "overwrite the file of --csv and copies in the folder of --snapshot", set_force},
+    {"force", 0, NULL, "overwrite the file of --csv and copies in the folder of --snapshot", rp_set_force},
     {0},
 };
 
@@ -182,7 +123,7 @@ static const struct rp_option verdict_options[] = {
 
 static const struct rp_option output_options[] = {
     {"format", 0, "FORM", "text (default), json, csv or markdown", set_bench_format},
-    {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", set_bench_color},
+    {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", rp_set_color},
     {0},
 };
 

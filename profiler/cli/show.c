@@ -2,6 +2,7 @@
 /* See show.h. Rules and names are checked before anything is recorded, so that a typing error costs no recording. */
 #include "cli/show.h"
 
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,6 +10,8 @@
 #include "base/parse.h"
 #include "cli/terminal.h"
 #include "report/emit.h"
+
+enum { NEAR_MAX = 4 };
 
 static enum rp_status tell_problems(const struct rp_buf *problems, enum rp_status status, struct rp_err *err)
 {
@@ -64,20 +67,64 @@ static int fits(const char *typed, const char *name)
     return strcasestr(name, typed) != NULL;
 }
 
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* How far a mistyped word is from a category: from its id, the last part of that, or its name. */
+static int category_distance(const char *typed, const struct cat_category *c)
+{
+    const char *dot = strrchr(c->id, '.');
+    int distance = smaller(rp_word_distance(typed, c->id), rp_word_distance(typed, c->name));
+
+    return dot ? smaller(distance, rp_word_distance(typed, dot + 1)) : distance;
+}
+
+/* The ids nearest to what was typed, nearest first, equals as the rules have them; not what is much farther than the first. */
+static void put_nearest(const struct cat_rules *rules, const char *typed, struct rp_buf *list)
+{
+    int last = -1, nearest = INT_MAX;
+    uint32_t last_at = 0;
+
+    for (int n = 0; n < NEAR_MAX; n++) {
+        int best = INT_MAX;
+        uint32_t best_at = 0;
+
+        for (uint32_t i = 0; i < cat_rules_ncategories(rules); i++) {
+            const struct cat_category *c = cat_rules_category(rules, i);
+            int distance = c->kind == CAT_IDLE ? INT_MAX : category_distance(typed, c);
+
+            if (distance < best && (distance > last || (distance == last && i > last_at))) {
+                best = distance;
+                best_at = i;
+            }
+        }
+        nearest = n ? nearest : best;
+        if (best == INT_MAX || best > nearest + 1)
+            return;
+        rp_buf_printf(list, "%s%s", n ? ", " : "", cat_rules_category(rules, best_at)->id);
+        last = best;
+        last_at = best_at;
+    }
+}
+
 static enum rp_status fail_category(const struct cat_rules *rules, const char *name, int wanted, struct rp_err *err)
 {
     struct rp_buf list = {0};
     enum rp_status status;
 
-    for (uint32_t i = 0; i < cat_rules_ncategories(rules); i++) {
+    for (uint32_t i = 0; wanted && i < cat_rules_ncategories(rules); i++) {
         const struct cat_category *c = cat_rules_category(rules, i);
 
-        if (!wanted && c->kind == CAT_IDLE)
-            continue;
-        if (!wanted || fits(name, c->id) >= wanted || fits(name, c->name) >= wanted)
-            rp_buf_printf(&list, "%s%s", list.length ? ", " : "", wanted ? c->name : c->id);
+        if (fits(name, c->id) >= wanted || fits(name, c->name) >= wanted)
+            rp_buf_printf(&list, "%s%s", list.length ? ", " : "", c->name);
     }
-    status = rp_fail(err, RP_USAGE, wanted ? "--category %s fits several: %s" : "there is no category %s; there are %s", name, rp_buf_text(&list));
+    if (!wanted)
+        put_nearest(rules, name, &list);
+    status = rp_fail(err, RP_USAGE,
+                     wanted ? "--category %s fits several: %s" : "there is no category %s; nearest are %s; `rowprof help categories` lists the shipped ones",
+                     name, rp_buf_text(&list));
     rp_buf_release(&list);
     return status;
 }

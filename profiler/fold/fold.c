@@ -77,7 +77,10 @@ enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process
         if (!status) {
             fold->threads.at[thread].cpu_begin_ns = threads.at.at[i].cpu_ns;
             fold->threads.at[thread].delay_begin_ns = threads.at.at[i].run_delay_ns;
+            if (!fold->waits)
+                fold->threads.at[thread].sleeps_begin = threads.at.at[i].state == 'R' ? rp_thread_sleeps(info->pid, threads.at.at[i].tid) : UINT64_MAX;
             fold->clocks.at[thread].blocked_at_begin = threads.at.at[i].state != 'R';
+            fold->clocks.at[thread].ready_at_begin = threads.at.at[i].state == 'R' && !fold->unrecorded;
             status = name_thread(fold, thread, threads.at.at[i].comm, err);
         }
     }

@@ -40,6 +40,7 @@ struct rp_fold_thread {
     uint64_t cpu_begin_ns;     /* schedstat at begin */
     uint64_t delay_begin_ns;
     uint32_t live_at;          /* position in `live`, until it ends */
+    uint64_t sleeps_begin;     /* rp_thread_sleeps when the watch began, of a thread that was ready then; UINT64_MAX: it was not. Without switch records only */
 };
 
 /* Beside each lock of the profile. */

@@ -244,10 +244,14 @@ static uint64_t gained(uint64_t now_ns, uint64_t begin_ns)
 static enum rp_status finish_by_schedstat(struct rp_fold *fold, uint32_t thread, bool there, const struct rp_thread_info *info, struct rp_err *err)
 {
     struct rp_profile_thread *row = &fold->profile->threads.at[thread];
+    uint32_t pid = fold->processes.at[fold->threads.at[thread].process].pid;
     uint64_t at_ns = fold->start_ns;
 
     *row = (struct rp_profile_thread){.process = row->process, .tid = row->tid, .comm = row->comm, .wall_ns = row->wall_ns, .run_delay_ns = row->run_delay_ns};
     row->cpu_ns = there ? gained(info->cpu_ns, fold->threads.at[thread].cpu_begin_ns) : fold->clocks.at[thread].sampled_ns;
+    /* schedstat counts a delay when it is over; one that has not slept was ready whenever it did not run. */
+    if (there && info->state == 'R' && row->wall_ns > row->cpu_ns && rp_thread_sleeps(pid, row->tid) == fold->threads.at[thread].sleeps_begin)
+        row->run_delay_ns = row->wall_ns - row->cpu_ns;
     return fold->hidden_period_ns ? count_hidden(fold, thread, row->cpu_ns, at_ns, err) : RP_OK;
 }
 

@@ -265,7 +265,6 @@ static void note_unseen(struct rp_session *s, bool has_cpu, uint64_t cpu_ns, cha
 {
     struct rp_sampler_stats *sampler = &s->stats.sampler;
     struct rp_unseen unseen = {.samples = s->fold.samples + sampler->lost, .threads = s->profile.threads.n, .hz = sampler->hz};
-    size_t used = strlen(sampler->note);
 
     *text = '\0';
     if (!has_cpu || cpu_ns < s->cpu_begin_ns || !sampler->kernel_visible || sampler->throttled || sampler->threads_unsampled)
@@ -274,7 +273,7 @@ static void note_unseen(struct rp_session *s, bool has_cpu, uint64_t cpu_ns, cha
     if (!rp_unseen_matters(&unseen))
         return;
     rp_unseen_tell(&unseen, text, size);
-    snprintf(sampler->note + used, sizeof sampler->note - used, "%sT%s.", used ? " " : "", text + 1);
+    rp_sampler_note(sampler, "T%s.", text + 1);
 }
 
 enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profile, struct rp_err *err)

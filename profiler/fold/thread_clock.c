@@ -82,7 +82,8 @@ static void settle_beginning(struct rp_clock *clock, bool out)
 {
     if (clock->state != RP_CLOCK_UNKNOWN)
         return;
-    clock->state = out ? RP_CLOCK_RUNNING : RP_CLOCK_WAITING;
+    clock->state = out ? RP_CLOCK_RUNNING : clock->ready_at_begin ? RP_CLOCK_READY : RP_CLOCK_WAITING;
+    clock->born = clock->state == RP_CLOCK_READY; /* what made it ready was before the watch */
 }
 
 void rp_clock_edge(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool out, bool preempted, struct rp_done_wait *done)

@@ -8,7 +8,8 @@
  * write shift time between states but lose none. A peek through procfs is younger than the switch records read so far: it is kept until the wait that
  * it fell into is known.
  *
- * The trap: what a thread did before its first record is told by that record alone (out: it ran; in: it waited), not by procfs. */
+ * The trap: what a thread did before its first record is told by that record first (out: it ran; in: it did not), and only whether it waited or was ready, as
+ * most of 2 000 busy threads on two CPUs are, by procfs. */
 #ifndef RP_FOLD_THREAD_CLOCK_H
 #define RP_FOLD_THREAD_CLOCK_H
 
@@ -43,6 +44,7 @@ struct rp_look {
 struct rp_clock {
     uint8_t state;          /* enum rp_clock_state */
     bool blocked_at_begin;  /* procfs saw it asleep when the watch began */
+    bool ready_at_begin;    /* procfs saw it running or ready then: a first record `in` ends no wait */
     uint64_t since_ns;      /* when the state began */
     uint64_t asked_ns;      /* since_ns of the wait that procfs was asked about */
     struct rp_look at_switch; /* the stack with which it went, or is about to go, off the CPU */
@@ -63,7 +65,7 @@ void rp_clock_begin(struct rp_clock *clock, uint64_t now_ns, enum rp_clock_state
 void rp_clock_edge(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool out, bool preempted, struct rp_done_wait *done);
 /* A sample on a CPU: before the first record it tells the state. */
 void rp_clock_sample(struct rp_clock *clock, uint64_t time_ns, uint32_t node, uint64_t weight_ns);
-/* The end of the thread or of the watch. A thread without any record ran if `ran`, else it waited. */
+/* The end of the thread or of the watch. A thread without any record ran if `ran`, else it was ready or waited. */
 void rp_clock_end(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool ran, struct rp_done_wait *done);
 
 /* Whether it waits since at least `least_ns` and procfs was not asked about this wait yet. */

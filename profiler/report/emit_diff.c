@@ -6,16 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/compare_report.h"
-#include "report/grid.h"
-#include "report/json_writer.h"
-#include "report/style.h"
+#include "report/compare_parts.h"
 #include "report/utf8.h"
 
 enum { SCHEMA = 1, ROWS_SHOWN = 40 };
-
-#define DOT " \xc2\xb7 "
-#define PLUS_MINUS "\xc2\xb1"
 
 static const char *const signs[] = {
     [RP_VERDICT_NONE] = "", [RP_VERDICT_NOISE] = "~", [RP_VERDICT_GREW] = "\xe2\x96\xb2", [RP_VERDICT_FELL] = "\xe2\x96\xbc"};
@@ -27,29 +21,9 @@ static const char *const kinds[] = {[RP_TALLY_CATEGORY] = "category",
                                     [RP_TALLY_THREAD] = "thread",
                                     [RP_TALLY_PATH] = "path"};
 
-static const char *name_of(const struct rp_diff *d, const struct rp_diff_row *row)
-{
-    return rp_intern_text(&d->keys.text, d->keys.keys.at[row->key].name);
-}
-
-static const char *module_of(const struct rp_diff *d, const struct rp_diff_row *row)
-{
-    return rp_intern_text(&d->keys.text, d->keys.keys.at[row->key].module);
-}
-
 static const char *unit_of(const struct rp_diff *d)
 {
     return d->per_row ? "row" : "call";
-}
-
-static void number_cell(struct rp_grid *g, double value, bool sign)
-{
-    struct rp_buf b = {0};
-
-    rp_compare_number(&b, value, sign);
-    rp_grid_cell(g, "%s", rp_buf_text(&b));
-    g->failed |= b.failed;
-    rp_buf_release(&b);
 }
 
 static void count_cell(struct rp_grid *g, const struct rp_diff_cell *cell)
@@ -60,17 +34,6 @@ static void count_cell(struct rp_grid *g, const struct rp_diff_cell *cell)
     rp_grid_cell(g, "%s", cell->below ? "-" : rp_buf_text(&b));
     g->failed |= b.failed;
     rp_buf_release(&b);
-}
-
-/* A share that is not zero never reads 0.0 %. */
-static void share_cell(struct rp_grid *g, const struct rp_diff_cell *cell)
-{
-    double p = 100 * cell->share;
-
-    if (cell->below)
-        rp_grid_cell(g, "-");
-    else
-        rp_grid_cell(g, p > 0 && p < 0.0095 ? "%.1g %%" : p > 0 && p < 0.095 ? "%.2f %%" : "%.1f %%", p);
 }
 
 static double half(const struct rp_change *c)
@@ -85,13 +48,13 @@ static void table_columns(const struct rp_diff *d, struct rp_grid *g)
     rp_grid_column(g, "share A", true);
     rp_grid_column(g, "share B", true);
     rp_grid_column(g, "points", true);
-    rp_grid_column(g, PLUS_MINUS "95 %", true);
+    rp_grid_column(g, RP_PLUS_MINUS "95 %", true);
     rp_grid_column(g, "", false);
     if (d->has_cost) {
         rp_grid_column(g, "ns A", true);
         rp_grid_column(g, "ns B", true);
         rp_grid_column(g, "change", true);
-        rp_grid_column(g, PLUS_MINUS "95 %", true);
+        rp_grid_column(g, RP_PLUS_MINUS "95 %", true);
         rp_grid_column(g, "", false);
     }
     if (d->options.by == RP_TALLY_FUNCTION)
@@ -104,20 +67,20 @@ static void table_row(const struct rp_diff *d, const struct rp_diff_row *row, st
     for (size_t s = 0; s < 2; s++)
         count_cell(g, &row->side[s]);
     for (size_t s = 0; s < 2; s++)
-        share_cell(g, &row->side[s]);
+        rp_compare_share_cell(g, row->side[s].share, row->side[s].below);
     rp_grid_cell(g, "%+.1f", fabs(row->share.difference) < 0.0005 ? 0 : 100 * row->share.difference);
     rp_grid_cell(g, "%.1f", 100 * half(&row->share));
     rp_grid_cell(g, "%s", signs[row->share.verdict]);
     if (d->has_cost) {
         for (size_t s = 0; s < 2; s++)
-            number_cell(g, row->side[s].below ? NAN : row->side[s].ns, false);
-        number_cell(g, row->ns.difference, true);
-        number_cell(g, half(&row->ns), false);
+            rp_compare_number_cell(g, row->side[s].below ? NAN : row->side[s].ns, false);
+        rp_compare_number_cell(g, row->ns.difference, true);
+        rp_compare_number_cell(g, half(&row->ns), false);
         rp_grid_cell(g, "%s", signs[row->ns.verdict]);
     }
     if (d->options.by == RP_TALLY_FUNCTION)
-        rp_grid_name(g, module_of(d, row));
-    rp_grid_name(g, name_of(d, row));
+        rp_grid_name(g, rp_compare_module(&d->keys, row->key));
+    rp_grid_name(g, rp_compare_name(&d->keys, row->key));
 }
 
 static void put_side(const struct rp_diff_report *r, size_t s, struct rp_buf *out)
@@ -128,18 +91,13 @@ static void put_side(const struct rp_diff_report *r, size_t s, struct rp_buf *ou
     rp_text_fit(out, r->names[s], 60);
     if (d->files[s] > 1)
         rp_buf_printf(out, " and %zu more", d->files[s] - 1);
-    rp_buf_puts(out, DOT);
+    rp_buf_puts(out, RP_DOT);
     rp_text_count(out, d->samples[s]);
-    rp_buf_printf(out, " samples" DOT "%.1f s %s %" PRIu32 " Hz", (double)r->first[s]->run.seconds_ns / 1e9,
+    rp_buf_printf(out, " samples" RP_DOT "%.1f s %s %" PRIu32 " Hz", (double)r->first[s]->run.seconds_ns / 1e9,
                   rp_profile_text(r->first[s], r->first[s]->run.source), r->first[s]->run.hz);
     if (d->has_cost) {
-        rp_buf_puts(out, DOT);
-        rp_compare_number(out, d->cost[s].ns, false);
-        rp_buf_printf(out, " ns per %s", unit_of(d));
-        if (d->cost[s].variance > 0) {
-            rp_buf_puts(out, " " PLUS_MINUS);
-            rp_compare_number(out, 1.96 * sqrt(d->cost[s].variance), false);
-        }
+        rp_buf_puts(out, RP_DOT);
+        rp_compare_cost(out, &d->cost[s], unit_of(d));
     }
     rp_buf_putc(out, '\n');
 }
@@ -152,7 +110,7 @@ static void put_whole(const struct rp_diff *d, struct rp_buf *out)
     rp_compare_number(out, d->whole.difference, true);
     rp_buf_printf(out, " ns per %s (%+.1f %%)", unit_of(d), 100 * d->whole.difference / d->cost[0].ns);
     if (d->whole.high > d->whole.low) {
-        rp_buf_puts(out, ", " PLUS_MINUS);
+        rp_buf_puts(out, ", " RP_PLUS_MINUS);
         rp_compare_number(out, half(&d->whole), false);
     }
     rp_buf_printf(out, "%s%s\n", d->whole.verdict ? "  " : "", signs[d->whole.verdict]);
@@ -191,11 +149,7 @@ static void put_tables(const struct rp_diff_report *r, const struct rp_compare_s
     table_columns(d, &g);
     for (size_t i = 0; i < shown; i++)
         table_row(d, &d->rows.at[i], &g);
-    if (style->form == RP_FORM_MARKDOWN)
-        rp_grid_markdown(&g, out);
-    else
-        rp_grid_text(&g, style->width, d->options.by == RP_TALLY_FUNCTION || d->options.by == RP_TALLY_PATH, style->verbose, out);
-    rp_grid_release(&g);
+    rp_compare_table(&g, style, d->options.by == RP_TALLY_FUNCTION || d->options.by == RP_TALLY_PATH, out);
     rp_buf_putc(out, '\n');
     put_left_out(d, shown, out);
     rp_compare_notes_text(&r->notes, style, out);
@@ -217,8 +171,8 @@ static void csv(const struct rp_diff_report *r, struct rp_buf *out)
     for (size_t i = 0; i < d->rows.n; i++) {
         const struct rp_diff_row *row = &d->rows.at[i];
 
-        rp_grid_name(&g, name_of(d, row));
-        rp_grid_name(&g, module_of(d, row));
+        rp_grid_name(&g, rp_compare_name(&d->keys, row->key));
+        rp_grid_name(&g, rp_compare_module(&d->keys, row->key));
         for (size_t s = 0; s < 2; s++)
             rp_grid_cell(&g, "%" PRIu64, row->side[s].samples);
         for (size_t s = 0; s < 2; s++)
@@ -257,14 +211,13 @@ static void json_change(struct rp_json *w, const char *key, const struct rp_chan
 static void json_row(const struct rp_diff_report *r, const struct rp_diff_row *row, struct rp_json *w)
 {
     const struct rp_diff *d = r->diff;
-    uint32_t id = d->keys.keys.at[row->key].id;
 
     rp_json_begin(w, '{');
     if (d->options.by == RP_TALLY_CATEGORY)
-        rp_json_key_string(w, "id", cat_rules_category(r->rules, id)->id);
-    rp_json_key_string(w, "name", name_of(d, row));
+        rp_json_key_string(w, "id", cat_rules_category(r->rules, d->keys.keys.at[row->key].id)->id);
+    rp_json_key_string(w, "name", rp_compare_name(&d->keys, row->key));
     if (d->options.by == RP_TALLY_FUNCTION)
-        rp_json_key_string(w, "module", module_of(d, row));
+        rp_json_key_string(w, "module", rp_compare_module(&d->keys, row->key));
     rp_json_key(w, "samples");
     rp_json_begin_inline(w, '[');
     for (size_t s = 0; s < 2; s++)
@@ -334,15 +287,7 @@ static void json(const struct rp_diff_report *r, struct rp_buf *out)
     rp_json_key_u64(&w, "samples_a", d->left_out_samples[0]);
     rp_json_key_u64(&w, "samples_b", d->left_out_samples[1]);
     rp_json_end(&w);
-    rp_json_key(&w, "notes");
-    rp_json_begin(&w, '[');
-    for (size_t i = 0; i < r->notes.notes.n; i++) {
-        rp_json_begin_inline(&w, '{');
-        rp_json_key_string(&w, "id", r->notes.notes.at[i].id);
-        rp_json_key_string(&w, "text", r->notes.notes.at[i].text);
-        rp_json_end(&w);
-    }
-    rp_json_end(&w);
+    rp_compare_json_notes(&w, &r->notes);
     rp_json_end(&w);
     rp_buf_putc(out, '\n');
 }

@@ -5,53 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/compare_report.h"
-#include "report/grid.h"
-#include "report/json_writer.h"
+#include "report/compare_parts.h"
 #include "report/style.h"
 #include "report/utf8.h"
 
 enum { SCHEMA = 1, ROWS_SHOWN = 30, PICTURE_ROWS = 12, BAR_COLUMNS = 40, NAME_COLUMNS = 40 };
 
-#define DOT " \xc2\xb7 "
-#define PLUS_MINUS "\xc2\xb1"
-
 static const double bar_least = 0.004;
 
-static const char *name_of(const struct rp_shapes *s, const struct rp_shapes_row *row)
+static bool is_below(const struct rp_shapes *s, const struct rp_shapes_row *row, size_t shape)
 {
-    return rp_intern_text(&s->keys.text, s->keys.keys.at[row->key].name);
-}
-
-static void number_cell(struct rp_grid *g, double value)
-{
-    struct rp_buf b = {0};
-
-    rp_compare_number(&b, value, false);
-    rp_grid_cell(g, "%s", rp_buf_text(&b));
-    g->failed |= b.failed;
-    rp_buf_release(&b);
-}
-
-/* One row's share at one shape; `-` below the cut-off. */
-static void put_share(struct rp_buf *out, const struct rp_shapes *s, const struct rp_shapes_row *row, size_t shape)
-{
-    double p = 100 * row->part[shape].share;
-
-    if (row->samples[shape] < s->min_samples)
-        rp_buf_puts(out, "-");
-    else
-        rp_buf_printf(out, p > 0 && p < 0.0095 ? "%.1g %%" : p > 0 && p < 0.095 ? "%.2f %%" : "%.1f %%", p);
-}
-
-static void share_cell(struct rp_grid *g, const struct rp_shapes *s, const struct rp_shapes_row *row, size_t shape)
-{
-    struct rp_buf b = {0};
-
-    put_share(&b, s, row, shape);
-    rp_grid_cell(g, "%s", rp_buf_text(&b));
-    g->failed |= b.failed;
-    rp_buf_release(&b);
+    return row->samples[shape] < s->min_samples;
 }
 
 /* "10 %", "0.1 %": two digits of what removing it would win. */
@@ -67,10 +31,10 @@ static void saves_cell(struct rp_grid *g, double part)
 
 static void fit_cells(struct rp_grid *g, const struct rp_shape_fit *fit, const char *unit)
 {
-    number_cell(g, fit->c);
-    number_cell(g, fit->c_error > 0 ? 1.96 * fit->c_error : NAN);
-    number_cell(g, fit->r);
-    number_cell(g, fit->r_error > 0 ? 1.96 * fit->r_error : NAN);
+    rp_compare_number_cell(g, fit->c, false);
+    rp_compare_number_cell(g, fit->c_error > 0 ? 1.96 * fit->c_error : NAN, false);
+    rp_compare_number_cell(g, fit->r, false);
+    rp_compare_number_cell(g, fit->r_error > 0 ? 1.96 * fit->r_error : NAN, false);
     rp_grid_cell(g, "%s", rp_shape_label_text(fit->label, unit));
 }
 
@@ -85,9 +49,9 @@ static void table_columns(const struct rp_shapes_report *r, size_t t, struct tit
 
     snprintf(titles->per, sizeof titles->per, "ns per %s", r->unit);
     rp_grid_column(g, "ns per call", true);
-    rp_grid_column(g, PLUS_MINUS "95 %", true);
+    rp_grid_column(g, RP_PLUS_MINUS "95 %", true);
     rp_grid_column(g, titles->per, true);
-    rp_grid_column(g, PLUS_MINUS "95 %", true);
+    rp_grid_column(g, RP_PLUS_MINUS "95 %", true);
     rp_grid_column(g, "paid", false);
     for (size_t i = 0; i < s->n; i++) {
         snprintf(titles->share[i], sizeof titles->share[i], "at %g", s->at[i]);
@@ -113,16 +77,12 @@ static void put_table(const struct rp_shapes_report *r, size_t t, const struct r
 
         fit_cells(&g, &row->fit, r->unit);
         for (size_t k = 0; k < s->n; k++)
-            share_cell(&g, s, row, k);
+            rp_compare_share_cell(&g, row->part[k].share, is_below(s, row, k));
         for (size_t k = 0; k < s->n; k++)
             saves_cell(&g, row->saves[k]);
-        rp_grid_name(&g, name_of(s, row));
+        rp_grid_name(&g, rp_compare_name(&s->keys, row->key));
     }
-    if (style->form == RP_FORM_MARKDOWN)
-        rp_grid_markdown(&g, out);
-    else
-        rp_grid_text(&g, style->width, r->by[t] == RP_TALLY_FUNCTION, style->verbose, out);
-    rp_grid_release(&g);
+    rp_compare_table(&g, style, r->by[t] == RP_TALLY_FUNCTION, out);
     if (shown < s->rows.n)
         rp_buf_printf(out, "%zu more rows cost less; -v shows them.\n", s->rows.n - shown);
 }
@@ -134,15 +94,10 @@ static void put_header(const struct rp_shapes_report *r, struct rp_buf *out)
     for (size_t i = 0; i < s->n; i++) {
         rp_buf_printf(out, "%g %s%s  ", s->at[i], r->unit, s->at[i] > 1 || s->at[i] < 1 ? "s" : "");
         rp_text_fit(out, r->names[i], 60);
-        rp_buf_puts(out, DOT);
+        rp_buf_puts(out, RP_DOT);
         rp_text_count(out, s->samples[i]);
-        rp_buf_puts(out, " samples" DOT);
-        rp_compare_number(out, s->cost[i].ns, false);
-        rp_buf_puts(out, " ns per call");
-        if (s->cost[i].variance > 0) {
-            rp_buf_puts(out, " " PLUS_MINUS);
-            rp_compare_number(out, 1.96 * sqrt(s->cost[i].variance), false);
-        }
+        rp_buf_puts(out, " samples" RP_DOT);
+        rp_compare_cost(out, &s->cost[i], "call");
         rp_buf_putc(out, '\n');
     }
     rp_buf_puts(out, "A call of N ");
@@ -206,13 +161,13 @@ static void put_picture(const struct rp_shapes_report *r, const struct rp_compar
         shown++;
         rp_buf_puts(out, "  ");
         rp_style_on(out, style->color, RP_STYLE_BOLD);
-        rp_text_fit(out, name_of(s, row), NAME_COLUMNS);
+        rp_text_fit(out, rp_compare_name(&s->keys, row->key), NAME_COLUMNS);
         rp_style_off(out, style->color);
         rp_buf_putc(out, '\n');
         for (size_t e = 0; e < 2; e++) {
             rp_buf_printf(out, "  %8g ", s->at[ends[e]]);
             put_bar(out, row->part[ends[e]].share, most);
-            put_share(out, s, row, ends[e]);
+            rp_compare_share(out, row->part[ends[e]].share, is_below(s, row, ends[e]));
             rp_buf_putc(out, '\n');
         }
     }
@@ -257,8 +212,8 @@ static void csv(const struct rp_shapes_report *r, struct rp_buf *out)
             const struct rp_shapes_row *row = &s->rows.at[i];
 
             rp_grid_cell(&g, "%s", r->by[t] == RP_TALLY_CATEGORY ? "category" : "function");
-            rp_grid_name(&g, name_of(s, row));
-            rp_grid_name(&g, rp_intern_text(&s->keys.text, s->keys.keys.at[row->key].module));
+            rp_grid_name(&g, rp_compare_name(&s->keys, row->key));
+            rp_grid_name(&g, rp_compare_module(&s->keys, row->key));
             rp_grid_cell(&g, "%s", rp_shape_label_id(row->fit.label));
             rp_grid_cell(&g, "%.4f", row->fit.c);
             rp_grid_cell(&g, "%.4f", row->fit.c_error);
@@ -267,7 +222,7 @@ static void csv(const struct rp_shapes_report *r, struct rp_buf *out)
             rp_grid_cell(&g, isnan(row->fit.misfit) ? "" : "%.6g", row->fit.misfit);
             for (size_t k = 0; k < s->n; k++) {
                 rp_grid_cell(&g, "%" PRIu64, row->samples[k]);
-                rp_grid_cell(&g, row->samples[k] < s->min_samples ? "" : "%.6f", row->part[k].share);
+                rp_grid_cell(&g, is_below(s, row, k) ? "" : "%.6f", row->part[k].share);
                 rp_grid_cell(&g, "%.6f", row->saves[k]);
             }
         }
@@ -289,19 +244,18 @@ static void json_fit(struct rp_json *w, const struct rp_shape_fit *fit)
 static void json_row(const struct rp_shapes_report *r, size_t t, const struct rp_shapes_row *row, struct rp_json *w)
 {
     const struct rp_shapes *s = r->shapes[t];
-    const struct rp_tally_key *key = &s->keys.keys.at[row->key];
 
     rp_json_begin(w, '{');
     if (r->by[t] == RP_TALLY_CATEGORY)
-        rp_json_key_string(w, "id", cat_rules_category(r->rules, key->id)->id);
-    rp_json_key_string(w, "name", name_of(s, row));
+        rp_json_key_string(w, "id", cat_rules_category(r->rules, s->keys.keys.at[row->key].id)->id);
+    rp_json_key_string(w, "name", rp_compare_name(&s->keys, row->key));
     if (r->by[t] == RP_TALLY_FUNCTION)
-        rp_json_key_string(w, "module", rp_intern_text(&s->keys.text, key->module));
+        rp_json_key_string(w, "module", rp_compare_module(&s->keys, row->key));
     json_fit(w, &row->fit);
     rp_json_key(w, "at");
     rp_json_begin(w, '[');
     for (size_t k = 0; k < s->n; k++) {
-        bool below = row->samples[k] < s->min_samples;
+        bool below = is_below(s, row, k);
 
         rp_json_begin_inline(w, '{');
         rp_json_key_u64(w, "samples", row->samples[k]);
@@ -345,15 +299,7 @@ static void json(const struct rp_shapes_report *r, struct rp_buf *out)
             json_row(r, t, &r->shapes[t]->rows.at[i], &w);
         rp_json_end(&w);
     }
-    rp_json_key(&w, "notes");
-    rp_json_begin(&w, '[');
-    for (size_t i = 0; i < r->notes.notes.n; i++) {
-        rp_json_begin_inline(&w, '{');
-        rp_json_key_string(&w, "id", r->notes.notes.at[i].id);
-        rp_json_key_string(&w, "text", r->notes.notes.at[i].text);
-        rp_json_end(&w);
-    }
-    rp_json_end(&w);
+    rp_compare_json_notes(&w, &r->notes);
     rp_json_end(&w);
     rp_buf_putc(out, '\n');
 }

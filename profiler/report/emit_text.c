@@ -32,8 +32,8 @@ static uint64_t threads_of(const struct rp_profile *p, uint32_t process)
     return n;
 }
 
-/* The command is cut so that the line it begins fits. */
-static void put_target(const struct rp_report *r, uint32_t process, const struct rp_buf *tail, struct rp_buf *out)
+/* The command is cut so that the line it begins fits. A process that went through several programs is told by its last one. */
+static void put_target(const struct rp_report *r, uint32_t process, uint32_t programs, const struct rp_buf *tail, struct rp_buf *out)
 {
     const struct rp_profile_process *p = &r->profile->processes.at[process];
     uint64_t threads = threads_of(r->profile, process);
@@ -41,7 +41,13 @@ static void put_target(const struct rp_report *r, uint32_t process, const struct
     size_t room = COMMAND_COLUMNS, taken;
 
     rp_report_command(r, p, &command);
-    rp_buf_printf(&rest, " (pid %" PRIu32 ")" DOT, p->pid);
+    rp_buf_printf(&rest, " (pid %" PRIu32 ")", p->pid);
+    if (programs > 1) {
+        rp_buf_puts(&rest, ", last of ");
+        rp_text_count(&rest, programs);
+        rp_buf_puts(&rest, " programs");
+    }
+    rp_buf_puts(&rest, DOT);
     rp_text_count(&rest, threads);
     rp_buf_puts(&rest, threads == 1 ? " thread" : " threads");
     taken = rp_text_columns(rp_buf_text(&rest), rest.length) + rp_text_columns(rp_buf_text(tail), tail->length);
@@ -85,15 +91,16 @@ static void put_header(const struct rp_report *r, struct rp_buf *out)
     const struct rp_profile *p = r->profile;
     const struct rp_buf none = {0};
     struct rp_buf run = {0};
-    uint32_t n = 0, shown = 0;
+    uint32_t n = 0, shown = 0, programs;
 
     for (uint32_t i = 0; i < p->processes.n; i++)
-        n += rp_report_lists(r, i);
+        n += rp_report_lists(r, i) && rp_report_programs(r, i);
     put_run(r, n == 1, &run);
     for (uint32_t i = 0; i < p->processes.n && shown < TARGETS_MAX; i++) {
-        if (!rp_report_lists(r, i))
+        programs = rp_report_lists(r, i) ? rp_report_programs(r, i) : 0;
+        if (!programs)
             continue;
-        put_target(r, i, n == 1 ? &run : &none, out);
+        put_target(r, i, programs, n == 1 ? &run : &none, out);
         shown++;
     }
     if (n > shown)

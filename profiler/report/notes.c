@@ -241,13 +241,47 @@ static const char *jit_remedy(const struct rp_profile *p)
     return runtimes[last].remedy;
 }
 
+static bool is_refused_map(const struct rp_profile *p, const struct rp_profile_image *image)
+{
+    return image->note && !strcmp(rp_profile_text(p, image->name), "[jit]");
+}
+
+/* Generated code whose map was refused; of several the one with most samples. NULL: none. */
+static const struct rp_profile_image *refused_map(const struct rp_report *r)
+{
+    const struct rp_profile *p = r->profile;
+
+    for (size_t i = 0; i < r->nameless.rows.n; i++) {
+        if (is_refused_map(p, &p->images.at[r->nameless.rows.at[i].image]))
+            return &p->images.at[r->nameless.rows.at[i].image];
+    }
+    for (size_t i = 0; i < p->images.n; i++) {
+        if (is_refused_map(p, &p->images.at[i]))
+            return &p->images.at[i];
+    }
+    return NULL;
+}
+
 static enum rp_status note_jit(struct rp_report *r, struct rp_err *err)
 {
+    const struct rp_profile *p = r->profile;
+    const struct rp_profile_image *refused = refused_map(r);
     struct rp_buf b = {0};
 
-    if (part(r->quality.jit_unnamed, r->quality.samples) >= jit_worth)
-        rp_buf_printf(&b, "%.1f %% of the samples run through generated code without names; to name it, %s.",
-                      percent(r->quality.jit_unnamed, r->quality.samples), jit_remedy(r->profile));
+    if (part(r->quality.jit_unnamed, r->quality.samples) < jit_worth)
+        return RP_OK;
+    rp_buf_printf(&b, "%.1f %% of the samples run through generated code without names", percent(r->quality.jit_unnamed, r->quality.samples));
+    if (refused) {
+        rp_buf_puts(&b, ": ");
+        rp_text_fit(&b, rp_profile_text(p, refused->note), 250);
+    }
+    if (refused && refused->remedy) {
+        rp_buf_puts(&b, "; ");
+        rp_text_fit(&b, rp_profile_text(p, refused->remedy), 160);
+        rp_buf_putc(&b, '.');
+    } else {
+        rp_buf_printf(&b, "; %s%s.", refused ? "remove it, and " : "to name it, ", jit_remedy(p));
+    }
     return note(r, "jit-unnamed", &b, err);
 }
 
@@ -380,6 +414,18 @@ static enum rp_status note_uncategorized(struct rp_report *r, struct rp_err *err
     return note(r, "uncategorized", &b, err);
 }
 
+static enum rp_status note_regex(struct rp_report *r, struct rp_err *err)
+{
+    struct rp_buf b = {0};
+
+    if (r->quality.gave_up) {
+        rp_buf_puts(&b, "A regex of the rules was ended by its limit of steps on ");
+        count_of(&b, r->quality.gave_up, "name", "names");
+        rp_buf_puts(&b, ", which counts as no match; `rowprof rules explain NAME` tells which regex it is.");
+    }
+    return note(r, "regex-limit", &b, err);
+}
+
 static enum rp_status note_waits(struct rp_report *r, struct rp_err *err)
 {
     struct rp_buf b = {0};
@@ -402,7 +448,7 @@ typedef enum rp_status note_maker(struct rp_report *r, struct rp_err *err);
 
 static note_maker *const makers[] = {
     note_few,   note_lost,  note_throttled, note_unsampled, note_kernel, note_waits, note_sampler, note_cut,
-    note_grown, note_drift, note_rising,    note_replaced,  note_nameless, note_jit,   note_map,     note_uncategorized,
+    note_grown, note_drift, note_rising,    note_replaced,  note_nameless, note_jit,   note_map,     note_uncategorized, note_regex,
 };
 
 enum rp_status rp_notes_gather(struct rp_report *report, struct rp_err *err)

@@ -57,6 +57,21 @@ bool rp_report_lists(const struct rp_report *report, uint32_t process)
     return last == process;
 }
 
+uint32_t rp_report_programs(const struct rp_report *report, uint32_t process)
+{
+    const struct rp_profile *p = report->profile;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < p->processes.n; i++) {
+        if (p->processes.at[i].pid != p->processes.at[process].pid || !rp_report_lists(report, i))
+            continue;
+        if (i > process)
+            return 0;
+        n++;
+    }
+    return n;
+}
+
 static enum rp_status find_sampled(struct rp_report *report, struct rp_err *err)
 {
     const struct rp_profile *p = report->profile;

@@ -117,6 +117,9 @@ const struct rp_category_row *rp_report_row(const struct rp_report *report, uint
 /* A process to be listed: one of those that a pid was (each execve makes another) only if it has samples, or none of them has and it is the last. */
 bool rp_report_lists(const struct rp_report *report, uint32_t process);
 
+/* How many of its pid are listed; 0 when `process` is not the last of them. */
+uint32_t rp_report_programs(const struct rp_report *report, uint32_t process);
+
 /* The target's short name: the base name of the program and its arguments, or the thread name of a kernel thread. */
 void rp_report_command(const struct rp_report *report, const struct rp_profile_process *process, struct rp_buf *out);
 

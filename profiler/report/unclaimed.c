@@ -147,24 +147,45 @@ static enum rp_status merge(const struct rp_report *r, struct rp_unclaimed_table
     return RP_OK;
 }
 
-static void put_head(const struct rp_report *r, struct rp_buf *out)
+static void put_how_much(const struct rp_report *r, struct rp_buf *out)
 {
     const struct rp_category_row *row = rp_report_row(r, cat_rules_uncategorized(r->rules));
 
+    if (!row || !row->samples) {
+        rp_buf_puts(out, "# Nothing is uncategorized: ");
+        rp_buf_puts(out, r->categories.samples ? "a rule claims each of " : "there are ");
+        rp_text_count(out, r->categories.samples);
+        rp_buf_puts(out, r->categories.samples == 1 ? " sample" : " samples");
+        return;
+    }
     rp_buf_puts(out, "# No rule claims ");
-    rp_text_count(out, row ? row->samples : 0);
+    rp_text_count(out, row->samples);
     rp_buf_puts(out, " of ");
     rp_text_count(out, r->categories.samples);
-    rp_buf_printf(out, " samples (%.1f %%)", row ? 100 * row->share : 0);
+    rp_buf_printf(out, " samples (%.1f %%)", 100 * row->share);
     if (r->categories.uncategorized_truncated) {
         rp_buf_puts(out, ", ");
         rp_text_count(out, r->categories.uncategorized_truncated);
         rp_buf_puts(out, " of them because their stack was cut");
     }
+}
+
+/* A category that no rule gives is a finding of `rules check`: where every rule is a comment, so is the category. */
+static void put_head(const struct rp_report *r, bool any, bool any_rule, struct rp_buf *out)
+{
+    const char *comment = any_rule ? "" : "# ";
+
+    put_how_much(r, out);
+    if (!any) {
+        rp_buf_puts(out, ".\n");
+        if (r->unclaimed.rows.n)
+            rp_buf_printf(out, "# No function of them has %" PRIu64 " samples (--min-samples).\n", r->options.min_samples);
+        return;
+    }
     rp_buf_puts(out, ". This is a rule file: keep the rules you want, name the category,\n"
                      "# and read the profile with it: rowprof report --rules mine.yaml ");
     rp_text_fit(out, r->options.file ? r->options.file : "FILE", 0);
-    rp_buf_puts(out, "\ncategories:\n  - {id: mine, name: \"my own work\", kind: cost, color: orange}\n");
+    rp_buf_printf(out, "\n%scategories:\n%s  - {id: mine, name: \"my own work\", kind: cost, color: orange}\n%srules:\n", comment, comment, comment);
 }
 
 void rp_unclaimed_text(const struct rp_report *r, struct rp_buf *out)
@@ -174,9 +195,10 @@ void rp_unclaimed_text(const struct rp_report *r, struct rp_buf *out)
 
     if (merge(r, &shown, &rules))
         out->failed = true;
-    put_head(r, out);
-    rp_buf_puts(out, rules ? "rules:\n" : "rules: []\n");
+    put_head(r, shown.rows.n > 0, rules > 0, out);
     for (size_t i = 0; i < shown.rows.n; i++)
         put_rule(r, &shown.rows.at[i], i + 1, out);
+    if (!rules)
+        rp_buf_puts(out, "rules: []\n");
     rp_vec_release(&shown.rows);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/random.h"
 #include "sample/perf_private.h"
 
 enum {
@@ -57,20 +58,11 @@ void rp_perf_peeks_open(struct rp_perf_sampler *s)
         (void)rp_perf_set_enable(&s->peeks.events, true);
 }
 
-/* Xorshift: what is drawn must only not be in step with the target. */
-static uint64_t draw(struct rp_perf_peeks *peeks)
-{
-    peeks->random ^= peeks->random << 13;
-    peeks->random ^= peeks->random >> 7;
-    peeks->random ^= peeks->random << 17;
-    return peeks->random;
-}
-
 /* Evenly from [1, 2 period - 1]. */
 static void draw_periods(struct rp_perf_peeks *peeks)
 {
     for (size_t i = 0; i < peeks->events.at.n; i++)
-        (void)rp_perf_set_peek_period(peeks->events.at.at[i].fd, 1 + draw(peeks) % (2 * peeks->period - 1));
+        (void)rp_perf_set_peek_period(peeks->events.at.at[i].fd, 1 + rp_random_next(&peeks->random) % (2 * peeks->period - 1));
 }
 
 /* Threads that were born under a shorter period keep it. If they flood, they and all others are no longer copied at switches: procfs has the long waits. */

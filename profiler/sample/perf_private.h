@@ -12,6 +12,7 @@
 #include "sample/perf_record.h"
 #include "sample/perf_ring.h"
 #include "sample/sampler.h"
+#include "sample/stack_growth.h"
 
 /* One open event: a thread on a CPU, or a whole CPU (tid -1). */
 struct rp_perf_event {
@@ -80,8 +81,7 @@ struct rp_perf_sampler {
     uint64_t lost_records; /* by LOST records */
     uint64_t lost_closed;  /* by PERF_FORMAT_LOST, of events that are closed */
     uint64_t lost_open;    /* the same of those still open, as of the last look */
-    uint64_t walked, cut;  /* since the stack copy last grew */
-    bool may_grow;
+    struct rp_stack_growth growth;
     bool running;
     bool off; /* by toggle */
 };
@@ -103,7 +103,7 @@ bool rp_perf_set_enable(const struct rp_perf_events *events, bool on);
 /* Thread `tid` is covered by events `a` and `b`; closes its own of the two. Gives the one that stays, 0 when neither is its own. */
 uint64_t rp_perf_set_drop_own(struct rp_perf_sampler *s, uint32_t tid, uint64_t a, uint64_t b);
 
-/* Asks all open events for what they could not write. */
+/* Asks all open events, peeks among them, for what they could not write. */
 void rp_perf_set_count_lost(struct rp_perf_sampler *s);
 void rp_perf_set_close(struct rp_perf_sampler *s, struct rp_perf_events *events);
 
@@ -127,8 +127,5 @@ void rp_perf_peeks_close(struct rp_perf_sampler *s);
 
 /* How many events may be open at the same time. */
 size_t rp_perf_set_room(const struct rp_perf_sampler *s);
-
-/* Adds a sentence to the note. */
-void rp_perf_note(struct rp_perf_sampler *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/io.h"
 #include "sample/perf_open.h"
 
 enum { RECORD_MAX = 65536 };
@@ -59,9 +60,7 @@ void rp_perf_ring_unmap(struct rp_perf_ring *ring)
 void rp_perf_ring_close(struct rp_perf_ring *ring)
 {
     rp_perf_ring_unmap(ring);
-    if (ring->fd >= 0)
-        close(ring->fd);
-    ring->fd = -1;
+    rp_close(&ring->fd);
     rp_free(ring->scratch);
     ring->scratch = NULL;
 }

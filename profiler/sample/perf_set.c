@@ -290,7 +290,7 @@ static enum rp_status map_rings(struct rp_perf_sampler *s, struct rp_err *err)
     }
     s->stats.ring_pages = (uint32_t)pages;
     if (pages < wish && pages * page < RING_BYTES / 8)
-        rp_perf_note(s, "The sampling buffer is %zu KiB per CPU instead of %zu (limits: kernel.perf_event_mlock_kb, ulimit -l), so samples are lost sooner.",
+        rp_sampler_note(&s->stats, "The sampling buffer is %zu KiB per CPU instead of %zu (limits: kernel.perf_event_mlock_kb, ulimit -l), so samples are lost sooner.",
                      pages * page / 1024, wish * page / 1024);
     return RP_OK;
 }
@@ -350,10 +350,10 @@ static void note_what_is_missing(struct rp_perf_sampler *s)
     s->stats.kernel_visible = s->want.kernel;
     s->stats.stack_bytes = s->want.stack_bytes;
     if (s->options.cycles_wanted && s->want.source == RP_SOURCE_CPU_CLOCK)
-        rp_perf_note(s, "There is no hardware cycle counter here; the CPU clock is sampled instead.");
+        rp_sampler_note(&s->stats, "There is no hardware cycle counter here; the CPU clock is sampled instead.");
     if (s->options.kernel && !s->want.kernel) {
         rp_permission_facts_read(s->targets.at[0].pid, &facts);
-        rp_perf_note(s, "Kernel time is not sampled: kernel.perf_event_paranoid is %d (1 or less would show it) and rowprof lacks CAP_PERFMON.", facts.paranoid);
+        rp_sampler_note(&s->stats, "Kernel time is not sampled: kernel.perf_event_paranoid is %d (1 or less would show it) and rowprof lacks CAP_PERFMON.", facts.paranoid);
     }
 }
 
@@ -362,9 +362,9 @@ static void note_opening(struct rp_perf_sampler *s, const struct opening *o)
     s->stats.vanished += o->vanished;
     s->stats.threads_unsampled = o->unsampled;
     if (s->stats.system_wide)
-        rp_perf_note(s, "There are more threads than open files allow, so whole CPUs are sampled and other processes dropped.");
+        rp_sampler_note(&s->stats, "There are more threads than open files allow, so whole CPUs are sampled and other processes dropped.");
     else if (o->unsampled)
-        rp_perf_note(s, "%u threads are not sampled, the least busy ones (%s; raise ulimit -n).", o->unsampled, strerror(-o->refusal));
+        rp_sampler_note(&s->stats, "%u threads are not sampled, the least busy ones (%s; raise ulimit -n).", o->unsampled, strerror(-o->refusal));
 }
 
 /* The kernel lowers its maximum by itself when sampling proved slow; asking for more ends in throttling, or in a refusal that looks like another. */
@@ -373,7 +373,7 @@ static void clamp_rate(struct rp_perf_sampler *s)
     uint64_t most = rp_max_sample_rate();
 
     if (s->want.hz > most) {
-        rp_perf_note(s, "The rate is %u per second instead of %u (kernel.perf_event_max_sample_rate).", (uint32_t)most, s->want.hz);
+        rp_sampler_note(&s->stats, "The rate is %u per second instead of %u (kernel.perf_event_max_sample_rate).", (uint32_t)most, s->want.hz);
         s->want.hz = (uint32_t)most;
     }
     s->stats.hz = s->want.hz;
@@ -450,9 +450,9 @@ enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes,
     enum rp_status status = RP_OK;
 
     if (!fits || !files) {
-        rp_perf_note(s, "Stacks are cut at %u bytes, and a larger copy does not fit the limits (%s).", s->want.stack_bytes,
+        rp_sampler_note(&s->stats, "Stacks are cut at %u bytes, and a larger copy does not fit the limits (%s).", s->want.stack_bytes,
                      files ? "kernel.perf_event_mlock_kb, ulimit -l" : "ulimit -n");
-        s->may_grow = false;
+        s->growth.may = false;
         return RP_OK;
     }
     rp_perf_peeks_close(s);
@@ -464,10 +464,10 @@ enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes,
     } else {
         status = rp_perf_set_replace(s, &want, &done, err);
     }
-    s->may_grow = s->may_grow && done;
+    s->growth.may = s->growth.may && done;
     if (done) {
         s->stats.stack_bytes = stack_bytes;
-        s->stats.stack_grown++;
+        s->growth.grown++;
     }
     rp_perf_peeks_open(s);
     return status;
@@ -507,13 +507,16 @@ uint64_t rp_perf_set_drop_own(struct rp_perf_sampler *s, uint32_t tid, uint64_t 
     return own == x ? b : a;
 }
 
+static uint64_t lost_by(const struct rp_perf_sampler *s, const struct rp_perf_events *events)
+{
+    uint64_t lost = 0;
+
+    for (size_t i = 0; i < events->at.n; i++)
+        lost += rp_perf_event_lost(events->at.at[i].fd, s->want.count_lost);
+    return lost;
+}
+
 void rp_perf_set_count_lost(struct rp_perf_sampler *s)
 {
-    const struct rp_perf_events *open[] = {&s->events, &s->clocks.events};
-
-    s->lost_open = 0;
-    for (size_t set = 0; set < sizeof open / sizeof *open; set++) {
-        for (size_t i = 0; i < open[set]->at.n; i++)
-            s->lost_open += rp_perf_event_lost(open[set]->at.at[i].fd, s->want.count_lost);
-    }
+    s->lost_open = lost_by(s, &s->events) + lost_by(s, &s->peeks.events) + lost_by(s, &s->clocks.events);
 }

@@ -19,8 +19,10 @@ static void edge(struct rp_edges *edges, const struct rp_watch_process *p, const
 {
     struct rp_queue_record *record = rp_queue_reserve(edges->queue, 0);
 
-    if (!record)
+    if (!record) {
+        atomic_fetch_add_explicit(&edges->lost, 1, memory_order_relaxed);
         return;
+    }
     record->event = (struct rp_event){.kind = RP_EVENT_SWITCH, .time_ns = time_ns, .pid = p->pid, .tid = t->tid};
     record->event.u.sw.out = out;
     record->event.u.sw.preempted = preempted;

@@ -13,6 +13,7 @@ struct rp_edges {
     uint8_t *stack; /* of one peek */
     size_t turn;    /* thread at which the next round of peeks begins */
     _Atomic uint64_t switches, peeks;
+    _Atomic uint64_t lost; /* switches for which the queue had no room */
 };
 
 /* After each look at `t`. */

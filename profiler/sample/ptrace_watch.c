@@ -401,22 +401,22 @@ static void add_child(struct rp_watch *watch, uint32_t pid, uint32_t parent, boo
     tell(context, RP_WATCH_PROCESS, pid, pid, parent, NULL);
 }
 
+/* So many threads at a time, and the next ones the next time: whose child was born in one that is not asked now is found a little later. */
 static void add_children(struct rp_watch *watch, size_t process, bool born, uint64_t now_ns, rp_watch_tell *tell, void *context)
 {
-    size_t n = watch->processes.at[process].threads.n;
+    struct rp_watch_process *p = &watch->processes.at[process];
+    size_t n = p->threads.n < CHILDREN_THREADS_MAX ? p->threads.n : (size_t)CHILDREN_THREADS_MAX;
+    uint32_t parent = p->pid;
+    struct rp_err nomem;
 
-    for (size_t i = 0; i < n && i < CHILDREN_THREADS_MAX; i++) {
-        const struct rp_watch_process *p = &watch->processes.at[process];
-        uint32_t parent = p->pid;
-        char text[4096];
-        struct rp_cursor c = rp_cursor_of(text, read_task_file(p, &p->threads.at[i], "children", -1, text, sizeof text));
-        uint64_t pid;
+    rp_vec_clear(&watch->children.at);
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_watch_thread *t = &p->threads.at[p->children_turn++ % p->threads.n];
 
-        while (rp_cursor_u64(&c, &pid)) {
-            rp_cursor_skip_blanks(&c);
-            add_child(watch, (uint32_t)pid, parent, born, now_ns, tell, context);
-        }
+        (void)rp_thread_children_read(dirfd(p->tasks), t->tid, &watch->children, &nomem); /* they are asked again */
     }
+    for (size_t i = 0; i < watch->children.at.n; i++) /* `p` is void after the first */
+        add_child(watch, watch->children.at.at[i], parent, born, now_ns, tell, context);
 }
 
 void rp_watch_check(struct rp_watch *watch, size_t process, bool children, uint64_t now_ns, rp_watch_tell *tell, void *context)
@@ -455,4 +455,5 @@ void rp_watch_release(struct rp_watch *watch)
     }
     rp_vec_release(&watch->processes);
     rp_vec_release(&watch->listing);
+    rp_vec_release(&watch->children.at);
 }

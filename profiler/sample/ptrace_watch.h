@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "target/process.h"
 
 /* schedstat of a thread. */
 struct rp_watch_times {
@@ -43,6 +44,7 @@ struct rp_watch_process {
     DIR *tasks;            /* NULL: gone */
     RP_VEC(struct rp_watch_thread) threads; /* by tid */
     size_t turn;           /* whose turn it is among those that have not run lately */
+    size_t children_turn;  /* thread at which the next round of asking for children begins */
     uint64_t listed_ns, checked_ns, clock_ns;
     uint64_t stack_start;  /* tells one program from the next */
     bool waits_for_exec;   /* launched: not sampled before its execve */
@@ -54,6 +56,7 @@ struct rp_watch {
     uint32_t files, files_max; /* of threads kept open */
     uint64_t period_ns;        /* CPU time that one sample stands for */
     RP_VEC(uint32_t) listing;  /* scratch */
+    struct rp_pids children;   /* scratch */
 };
 
 /* What became known, told as it is found. `other`: of a fork the parent's pid. */

@@ -6,7 +6,6 @@
  * room is given back only after the callback. */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,29 +18,13 @@
 enum {
     STACK_BYTES = 32768, /* 16 KiB hold a Node program that never returns to its event loop; libuv alone takes 13 KiB below a callback. Costs ring
                           * space only: the kernel copies no more than there is */
-    STACK_BYTES_MIN = 512,
     SETTLE_NS = 2000000,
-    GROW_MAX = 2,
-    GROW_CUTS = 4,     /* cut stacks before the copy grows: more than chance, and soon */
-    GROW_MEMORY = 2000, /* walks that the judgement looks back on */
     HZ_MAX = 100000,
 };
 
 static struct rp_perf_sampler *of(struct rp_sampler *base)
 {
     return (struct rp_perf_sampler *)base;
-}
-
-void rp_perf_note(struct rp_perf_sampler *s, const char *format, ...)
-{
-    size_t used = strlen(s->stats.note);
-    va_list args;
-
-    if (used && used + 1 < sizeof s->stats.note)
-        s->stats.note[used++] = ' ';
-    va_start(args, format);
-    vsnprintf(s->stats.note + used, sizeof s->stats.note - used, format, args);
-    va_end(args);
 }
 
 static enum rp_status perf_start(struct rp_sampler *base, struct rp_err *err)
@@ -183,8 +166,7 @@ static void make_peek(struct rp_event *event)
 
 static void forget_if_another(struct rp_perf_sampler *s, const struct rp_event *event)
 {
-    if (event->kind == RP_EVENT_FORK || event->kind == RP_EVENT_EXIT || (event->kind == RP_EVENT_COMM && event->u.comm.exec))
-    {
+    if (event->kind == RP_EVENT_FORK || event->kind == RP_EVENT_EXIT || (event->kind == RP_EVENT_COMM && event->u.comm.exec)) {
         rp_perf_owners_forget(&s->owners, (uint32_t)s->rings.n, event->tid);
         rp_perf_owners_forget(&s->peeks.owners, (uint32_t)s->rings.n, event->tid);
     }
@@ -284,9 +266,7 @@ static bool all_ended(struct rp_perf_sampler *s)
 static void end_target(struct rp_perf_target *t)
 {
     t->ended = true;
-    if (t->pidfd >= 0)
-        close(t->pidfd); /* children come and go by the thousand */
-    t->pidfd = -1;
+    rp_close(&t->pidfd); /* children come and go by the thousand */
 }
 
 static enum rp_status perf_wait(struct rp_sampler *base, int timeout_ms, bool *ended, struct rp_err *err)
@@ -344,21 +324,9 @@ static enum rp_status perf_feedback(struct rp_sampler *base, uint64_t walked, ui
     struct rp_perf_sampler *s = of(base);
     uint32_t larger;
 
-    s->walked += walked;
-    s->cut += cut;
-    if (!s->running || !s->may_grow)
-        return RP_OK;
-    if (s->cut < GROW_CUTS || s->cut * 100 <= s->walked) {
-        if (s->walked >= GROW_MEMORY) /* stacks may deepen later: judge the recent past only */
-            s->walked = s->cut = 0;
-        return RP_OK;
-    }
-    /* Where one stack in ten is cut, doubling would only cut fewer: take all at once. */
-    larger = s->cut * 10 > s->walked || s->stats.stack_grown + 1 >= GROW_MAX || s->want.stack_bytes > RP_STACK_COPY_MAX / 2 ? RP_STACK_COPY_MAX
-                                                                                                                  : s->want.stack_bytes * 2;
-    s->walked = s->cut = 0;
-    s->may_grow = larger < RP_STACK_COPY_MAX;
-    return rp_perf_set_grow(s, larger, err);
+    rp_stack_growth_count(&s->growth, walked, cut);
+    larger = s->running ? rp_stack_growth_next(&s->growth, s->want.stack_bytes) : 0;
+    return larger ? rp_perf_set_grow(s, larger, err) : RP_OK;
 }
 
 static void perf_stats(const struct rp_sampler *base, struct rp_sampler_stats *stats)
@@ -367,6 +335,7 @@ static void perf_stats(const struct rp_sampler *base, struct rp_sampler_stats *s
     uint64_t counted = s->lost_closed + s->lost_open;
 
     *stats = s->stats;
+    stats->stack_grown = s->growth.grown;
     /* Two counts of the same thing: records come with the next write only, the events' own count is not there on old kernels. */
     stats->lost = counted > s->lost_records ? counted : s->lost_records;
 }
@@ -386,10 +355,8 @@ static void perf_free(struct rp_sampler *base)
     for (size_t i = 0; i < s->rings.n; i++)
         rp_perf_ring_close(&s->rings.at[i]);
     rp_vec_release(&s->rings);
-    for (size_t i = 0; i < s->targets.n; i++) {
-        if (s->targets.at[i].pidfd >= 0)
-            close(s->targets.at[i].pidfd);
-    }
+    for (size_t i = 0; i < s->targets.n; i++)
+        rp_close(&s->targets.at[i].pidfd);
     rp_vec_release(&s->targets);
     rp_index_release(&s->target_index);
     rp_perf_owners_release(&s->owners);
@@ -412,14 +379,10 @@ static const struct rp_sampler_ops perf_ops = {
 
 static void set_want(struct rp_perf_sampler *s)
 {
-    uint32_t stack = s->options.stack_bytes ? s->options.stack_bytes : (uint32_t)STACK_BYTES;
-
-    stack = stack < STACK_BYTES_MIN ? (uint32_t)STACK_BYTES_MIN : stack > RP_STACK_COPY_MAX ? RP_STACK_COPY_MAX : stack;
-    s->may_grow = stack < RP_STACK_COPY_MAX;
     s->want = (struct rp_perf_want){
         .source = s->options.cycles_wanted ? RP_SOURCE_CYCLES : RP_SOURCE_CPU_CLOCK,
         .hz = s->options.hz,
-        .stack_bytes = (stack + 7) & ~7u,
+        .stack_bytes = rp_stack_growth_begin(&s->growth, s->options.stack_bytes, STACK_BYTES),
         .kernel = s->options.kernel,
         .inherit = true,
         .inherit_thread = !s->options.children,

@@ -16,7 +16,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -29,20 +28,18 @@
 #include "base/alloc.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "sample/perf_cpus.h"
 #include "sample/ptrace_edges.h"
 #include "sample/ptrace_hold.h"
 #include "sample/ptrace_queue.h"
 #include "sample/ptrace_watch.h"
+#include "sample/stack_growth.h"
 #include "target/permission.h"
 
 enum {
     HZ_MAX = 1000,
     STACK_BYTES = 16384,
-    STACK_BYTES_MIN = 512,
-    GROW_MAX = 2,
-    GROW_CUTS = 4,
-    GROW_MEMORY = 2000,
     FILES_MAX = 256,          /* of threads, kept open */
     FILES_SHARE = 4,          /* … or this part of what may be open */
     SPIN_NS = 25000,          /* a thread on another CPU stops within this time, mostly */
@@ -76,8 +73,7 @@ struct ptrace_sampler {
     atomic_uint stack_bytes;
     _Atomic uint64_t samples, lost, vanished;
     struct rp_sampler_stats stats;
-    uint64_t walked, cut;
-    bool may_grow;
+    struct rp_stack_growth growth;
     /* The sampling thread's own. */
     struct rp_watch watch;
     struct rp_edges edges;
@@ -88,18 +84,6 @@ struct ptrace_sampler {
 static struct ptrace_sampler *of(struct rp_sampler *base)
 {
     return (struct ptrace_sampler *)base;
-}
-
-static void __attribute__((format(printf, 2, 3))) add_note(struct ptrace_sampler *s, const char *format, ...)
-{
-    size_t used = strlen(s->stats.note);
-    va_list args;
-
-    if (used && used + 1 < sizeof s->stats.note)
-        s->stats.note[used++] = ' ';
-    va_start(args, format);
-    vsnprintf(s->stats.note + used, sizeof s->stats.note - used, format, args);
-    va_end(args);
 }
 
 /* ---- the sampling thread ---- */
@@ -348,10 +332,7 @@ static bool look_around(struct ptrace_sampler *s)
 /* Off the beat by up to a quarter of a period, against targets that keep time. */
 static uint64_t jitter(struct ptrace_sampler *s)
 {
-    s->random ^= s->random << 13;
-    s->random ^= s->random >> 7;
-    s->random ^= s->random << 17;
-    return s->random % (s->period_ns / 4 + 1);
+    return rp_random_next(&s->random) % (s->period_ns / 4 + 1);
 }
 
 static void *sampling_thread(void *context)
@@ -475,7 +456,7 @@ static void ptrace_stop(struct rp_sampler *base)
     s->stuck = pthread_timedjoin_np(s->thread, NULL, &until) != 0;
     s->started = false;
     if (s->stuck)
-        add_note(s, "A thread of the target hangs in the kernel and could not be let go of before the end of rowprof.");
+        rp_sampler_note(&s->stats, "A thread of the target hangs in the kernel and could not be let go of before the end of rowprof.");
 }
 
 static enum rp_status ptrace_toggle(struct rp_sampler *base, bool on, struct rp_err *err)
@@ -488,23 +469,15 @@ static enum rp_status ptrace_toggle(struct rp_sampler *base, bool on, struct rp_
 static enum rp_status ptrace_feedback(struct rp_sampler *base, uint64_t walked, uint64_t cut, struct rp_err *err)
 {
     struct ptrace_sampler *s = of(base);
-    uint32_t now = atomic_load(&s->stack_bytes), larger;
+    uint32_t larger;
 
     (void)err;
-    s->walked += walked;
-    s->cut += cut;
-    if (!s->may_grow)
-        return RP_OK;
-    if (s->cut < GROW_CUTS || s->cut * 100 <= s->walked) {
-        if (s->walked >= GROW_MEMORY)
-            s->walked = s->cut = 0;
-        return RP_OK;
+    rp_stack_growth_count(&s->growth, walked, cut);
+    larger = rp_stack_growth_next(&s->growth, atomic_load(&s->stack_bytes));
+    if (larger) {
+        atomic_store(&s->stack_bytes, larger);
+        s->growth.grown++;
     }
-    larger = s->cut * 10 > s->walked || s->stats.stack_grown + 1 >= GROW_MAX || now > RP_STACK_COPY_MAX / 2 ? RP_STACK_COPY_MAX : now * 2;
-    atomic_store(&s->stack_bytes, larger);
-    s->walked = s->cut = 0;
-    s->stats.stack_grown++;
-    s->may_grow = larger < RP_STACK_COPY_MAX;
     return RP_OK;
 }
 
@@ -515,7 +488,8 @@ static void ptrace_stats(const struct rp_sampler *base, struct rp_sampler_stats 
     *stats = s->stats;
     stats->stack_bytes = atomic_load(&s->stack_bytes);
     stats->samples = atomic_load(&s->samples);
-    stats->lost = atomic_load(&s->lost);
+    stats->stack_grown = s->growth.grown;
+    stats->lost = atomic_load(&s->lost) + atomic_load(&s->edges.lost);
     stats->vanished = atomic_load(&s->vanished);
     stats->waits = s->options.waits ? 2 : 0;
     stats->switches = atomic_load(&s->edges.switches);
@@ -536,8 +510,7 @@ static void ptrace_free(struct rp_sampler *base)
     rp_vec_release(&s->asked);
     rp_vec_release(&s->candidates);
     rp_queue_release(&s->queue);
-    if (s->wake >= 0)
-        close(s->wake);
+    rp_close(&s->wake);
     rp_free(s->pids);
     rp_free(s);
 }
@@ -556,13 +529,11 @@ static const struct rp_sampler_ops ptrace_ops = {
 
 static void set_up(struct ptrace_sampler *s)
 {
-    uint32_t stack = s->options.stack_bytes ? s->options.stack_bytes : (uint32_t)STACK_BYTES, hz = s->options.hz;
+    uint32_t hz = s->options.hz;
 
-    stack = stack < STACK_BYTES_MIN ? (uint32_t)STACK_BYTES_MIN : stack > RP_STACK_COPY_MAX ? RP_STACK_COPY_MAX : stack;
-    atomic_store(&s->stack_bytes, (stack + 7) & ~7u);
-    s->may_grow = stack < RP_STACK_COPY_MAX;
+    atomic_store(&s->stack_bytes, rp_stack_growth_begin(&s->growth, s->options.stack_bytes, STACK_BYTES));
     if (hz > HZ_MAX) {
-        add_note(s, "The rate is %d per second instead of %u: stopping threads more often would slow the target.", HZ_MAX, hz);
+        rp_sampler_note(&s->stats, "The rate is %d per second instead of %u: stopping threads more often would slow the target.", HZ_MAX, hz);
         hz = HZ_MAX;
     }
     s->stats.source = RP_SOURCE_PTRACE;
@@ -585,7 +556,7 @@ enum rp_status rp_sampler_ptrace_new(const struct rp_sampler_options *options, c
         return rp_fail_nomem(err);
     s->base.ops = &ptrace_ops;
     s->options = *options;
-    add_note(s, "%s", why ? why : "Running threads were stopped for a copy by ptrace: kernel frames are not seen, their time belongs to the function that called.");
+    rp_sampler_note(&s->stats, "%s", why ? why : "Running threads were stopped for a copy by ptrace: kernel frames are not seen, their time belongs to the function that called.");
     set_up(s);
     s->pids = rp_calloc(options->npids, sizeof *s->pids);
     if (!s->pids) {

@@ -182,8 +182,7 @@ static void replay_free(struct rp_sampler *base)
 {
     struct replay_sampler *s = of(base);
 
-    if (s->fd >= 0)
-        close(s->fd);
+    rp_close(&s->fd);
     rp_buf_release(&s->maps_text);
     rp_snapshot_maps_release(&s->maps);
     rp_free(s->record);

@@ -87,7 +87,7 @@ struct rp_sampler_stats {
     uint32_t stack_bytes;      /* present size of the stack copy */
     uint32_t stack_grown;      /* how often it grew */
     uint64_t samples;          /* handed over */
-    uint64_t lost;             /* records the kernel could not write */
+    uint64_t lost;             /* records that found no room: samples, switches, stacks of waits */
     uint64_t throttled;        /* throttle records */
     uint64_t vanished;         /* threads that ended between listing and opening */
     uint32_t threads_unsampled; /* threads left out for want of descriptors */
@@ -101,6 +101,9 @@ struct rp_sampler_stats {
     uint64_t damaged;          /* records whose sizes contradict each other: 0 unless the kernel errs */
     char note[512];            /* what had to be done differently, one or more sentences; "" when nothing */
 };
+
+/* Adds a sentence to the note; what does not fit is cut. */
+void rp_sampler_note(struct rp_sampler_stats *stats, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct rp_sampler;
 

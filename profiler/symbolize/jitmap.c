@@ -9,6 +9,7 @@
  * belongs to a stranger is not read. */
 #include "symbolize/jitmap.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -217,31 +218,67 @@ static bool is_left_over(uint32_t pid, const struct stat *file)
     return written_ns < started_ns - 1000000000ll;
 }
 
+static void refuse_owner(struct rp_jit *jit, const char *path, uint32_t owner, uint32_t user)
+{
+    struct rp_jit_refusal *r = &jit->refused;
+
+    snprintf(r->why, sizeof r->why, "%.120s is there, but belongs to user %u and process %u to user %u, so it was not believed", path, owner, jit->pid, user);
+    snprintf(r->help, sizeof r->help, "if it is the map of this process, `chown %u %.100s`", user, path);
+}
+
+static void refuse_age(struct rp_jit *jit, const char *path)
+{
+    struct rp_jit_refusal *r = &jit->refused;
+
+    snprintf(r->why, sizeof r->why, "%.120s is there, but was last written before process %u began: an earlier process of this number left it", path, jit->pid);
+    r->help[0] = '\0';
+}
+
+/* There is something, unless even that is hidden. */
+static void refuse_closed(struct rp_jit *jit, uint32_t root_pid, const char *path, int error)
+{
+    struct rp_jit_refusal *r = &jit->refused;
+    char seen[256];
+    struct stat st;
+
+    if (root_pid)
+        snprintf(seen, sizeof seen, "/proc/%u/root%.200s", root_pid, path);
+    else
+        snprintf(seen, sizeof seen, "%.200s", path);
+    if ((error != EACCES && error != EPERM) || stat(seen, &st))
+        return;
+    snprintf(r->why, sizeof r->why, "%.120s is there, but may not be read (%s)", path, strerror(error));
+    snprintf(r->help, sizeof r->help, "run rowprof as user %u, or as root", st.st_uid);
+}
+
 /* Opens `path` unless it is open already; a stranger's file and one from before the process are left alone. */
 static enum rp_status open_new(struct rp_jit *jit, uint32_t root_pid, const char *path, enum rp_jit_file_kind kind, struct rp_err *err)
 {
     int fd = rp_open_in_root(root_pid, path);
     struct stat st, owner;
+    bool known = false, alive;
     char proc[64];
 
-    if (fd < 0)
+    if (fd < 0) {
+        refuse_closed(jit, root_pid, path, errno);
         return RP_OK;
+    }
     snprintf(proc, sizeof proc, "/proc/%u", jit->pid);
-    if (fstat(fd, &st) || (st.st_uid != geteuid() && (stat(proc, &owner) || st.st_uid != owner.st_uid))) {
-        close(fd);
-        return RP_OK;
+    alive = stat(proc, &owner) == 0;
+    if (fstat(fd, &st))
+        known = true;
+    for (size_t i = 0; !known && i < jit->files.n; i++)
+        known = jit->files.at[i].dev == st.st_dev && jit->files.at[i].ino == st.st_ino;
+    if (!known && st.st_uid != geteuid() && (!alive || st.st_uid != owner.st_uid)) {
+        if (alive)
+            refuse_owner(jit, path, st.st_uid, owner.st_uid);
+    } else if (!known && is_left_over(jit->pid, &st)) {
+        refuse_age(jit, path);
+    } else if (!known) {
+        return rp_jit_add_file(jit, fd, kind, err);
     }
-    for (size_t i = 0; i < jit->files.n; i++) {
-        if (jit->files.at[i].dev == st.st_dev && jit->files.at[i].ino == st.st_ino) {
-            close(fd);
-            return RP_OK;
-        }
-    }
-    if (is_left_over(jit->pid, &st)) {
-        close(fd);
-        return RP_OK;
-    }
-    return rp_jit_add_file(jit, fd, kind, err);
+    close(fd);
+    return RP_OK;
 }
 
 /* …/jit-<digits>.dump */
@@ -302,6 +339,8 @@ enum rp_status rp_jit_read(struct rp_jit *jit, struct rp_err *err)
         jit->dumps_looked_for_ns = now;
         status = look_for_dumps(jit, err);
     }
+    if (jit->files.n)
+        jit->refused = (struct rp_jit_refusal){0};
     for (uint32_t i = 0; !status && i < jit->files.n; i++)
         status = rp_jit_read_file(jit, i, err);
     return status;
@@ -329,6 +368,18 @@ bool rp_jit_name(const struct rp_jit *jit, uint64_t addr, uint32_t epoch, uint64
     }
     rp_free(text);
     return ok && !name->failed;
+}
+
+enum rp_status rp_jit_explain(const struct rp_jit *jit, struct rp_profile *profile, struct rp_profile_image *row, struct rp_err *err)
+{
+    enum rp_status status = RP_OK;
+
+    row->note = row->remedy = 0;
+    if (jit && *jit->refused.why)
+        status = rp_profile_string(profile, jit->refused.why, strlen(jit->refused.why), &row->note, err);
+    if (!status && jit && *jit->refused.help)
+        status = rp_profile_string(profile, jit->refused.help, strlen(jit->refused.help), &row->remedy, err);
+    return status;
 }
 
 void rp_jit_release(struct rp_jit *jit)

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/index.h"
+#include "model/profile.h"
 #include "symbolize/jitcode.h"
 
 enum rp_jit_file_kind { RP_JIT_PERF_MAP, RP_JIT_DUMP };
@@ -33,8 +34,15 @@ struct rp_jit_loaded {
     uint32_t entry, file;
 };
 
+/* A map that is there and was not read. */
+struct rp_jit_refusal {
+    char why[256];  /* half a sentence with the file's name; "" nothing was refused */
+    char help[160]; /* what to do: half a sentence; "" the process must write another, as if there were none */
+};
+
 struct rp_jit {
     uint32_t pid, ns_pid;
+    struct rp_jit_refusal refused; /* while no map was read at all */
     uint64_t dumps_looked_for_ns;
     RP_VEC(struct rp_jit_file) files;
     struct rp_jit_code code;
@@ -43,8 +51,9 @@ struct rp_jit {
     uint64_t lines, rejected; /* map lines and jitdump records taken and refused */
 };
 
-/* Zero-initialised but for pid and ns_pid is ready. Takes up what was written since the last call. Files that are not there, not the process owner's (or
- * ours) or not regular count as absent. Fails for want of memory only. */
+/* Zero-initialised but for pid and ns_pid is ready. Takes up what was written since the last call. Files that are not there or not
+ * regular count as absent, and so do those that may not be opened, are not the process owner's (or ours), or are older than the process: those are told in
+ * `refused`. Fails for want of memory only. */
 enum rp_status rp_jit_read(struct rp_jit *jit, struct rp_err *err);
 
 /* The same for one open file, whose descriptor is taken over (fuzzing, tests); `number` is its position in `files`. */
@@ -53,6 +62,9 @@ enum rp_status rp_jit_read_file(struct rp_jit *jit, uint32_t number, struct rp_e
 
 /* Name and start of the code at `addr`: of entry `epoch` (counted from 1), or of what covers it now for 0. False: no map covers it, or the name is gone. */
 bool rp_jit_name(const struct rp_jit *jit, uint64_t addr, uint32_t epoch, uint64_t *start, struct rp_buf *name);
+
+/* Note and remedy of the profile's row for its code: of a map that was refused, else none. It may be read after all, later. `jit` may be NULL. */
+enum rp_status rp_jit_explain(const struct rp_jit *jit, struct rp_profile *profile, struct rp_profile_image *row, struct rp_err *err);
 
 void rp_jit_release(struct rp_jit *jit);
 

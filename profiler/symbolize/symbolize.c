@@ -524,6 +524,8 @@ static enum rp_status explain_image(struct rp_symbolizer *s, struct rp_profile *
         status = set_string(profile, "the kernel shows no symbol addresses at this permission", &row->note, err);
         return status ? status : set_string(profile, "root, or sysctl kernel.kptr_restrict=0", &row->remedy, err);
     }
+    if (image->kind == RP_IMAGE_JIT)
+        return rp_jit_explain(jit_of(s, image->pid), profile, row, err);
     if (image->kind != RP_IMAGE_ELF || !names || names->full_table || names->remedy_tried)
         return RP_OK;
     names->remedy_tried = true;

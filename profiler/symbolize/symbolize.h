@@ -36,7 +36,7 @@ void rp_symbolizer_free(struct rp_symbolizer *symbolizer);
 /* Names all locations of `profile` that have no lines yet. Per function: `name` is demangled with parameters (`[local]` after it for STUB_LOCAL), `raw` is as in the symbol
  * table (for STUB_LOCAL that of the stub), `aliases` are the other raw names at the same address. A nameless one becomes module+0xoffset (RP_NAME_OFFSET; one row per unwind
  * range where there are such), JIT code without map `[jit]`, which is looked up again when the map has grown. Images with unnamed code get a `remedy` where it
- * is known for sure. RP_NOMEM leaves the profile whole; the call may be repeated. */
+ * is known for sure; those of JIT code whose map was refused have the reason as their `note`, and a `remedy` of half a sentence or none. RP_NOMEM leaves the profile whole; the call may be repeated. */
 enum rp_status rp_symbolize(struct rp_symbolizer *symbolizer, struct rp_profile *profile, struct rp_err *err);
 
 /* Reads what JIT maps of process `pid` (map names use `ns_pid`) gained since the last call (/proc/PID/root/tmp/perf-NSPID.map, jitdump files that the process

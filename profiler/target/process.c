@@ -226,38 +226,51 @@ uint32_t rp_process_cpus(uint32_t pid)
     return sched_getaffinity((pid_t)pid, sizeof cpus, &cpus) == 0 ? (uint32_t)CPU_COUNT(&cpus) : 0;
 }
 
-/* Adds the children of one process that are not there yet. */
+enum rp_status rp_thread_children_read(int tasks, uint32_t tid, struct rp_pids *pids, struct rp_err *err)
+{
+    struct rp_buf text = {0};
+    enum rp_status status = RP_OK;
+    struct rp_cursor c;
+    struct rp_err gone;
+    uint64_t child;
+    char path[32];
+
+    snprintf(path, sizeof path, "%u/children", tid);
+    if (rp_read_file_at(tasks, path, PROC_TEXT_MAX, &text, &gone)) {
+        rp_buf_release(&text);
+        return gone.status == RP_NOMEM ? rp_fail_nomem(err) : RP_OK;
+    }
+    c = rp_cursor_of(rp_buf_text(&text), text.length);
+    while (!status && rp_cursor_u64(&c, &child)) {
+        uint32_t *slot = rp_vec_add(&pids->at);
+
+        rp_cursor_skip_blanks(&c);
+        if (slot)
+            *slot = (uint32_t)child;
+        else
+            status = rp_fail_nomem(err);
+    }
+    rp_buf_release(&text);
+    return status;
+}
+
+/* Adds the children of all threads of a process. */
 static enum rp_status add_children(uint32_t pid, struct rp_pids *pids, struct rp_err *err)
 {
     enum rp_status status = RP_OK;
-    struct rp_buf text = {0};
     struct dirent *entry;
     char path[64];
+    uint64_t tid;
     DIR *dir;
 
     snprintf(path, sizeof path, "/proc/%u/task", pid);
     dir = opendir(path);
     while (dir && !status && (entry = readdir(dir))) {
-        struct rp_cursor c;
-        uint64_t tid, child;
-
-        if (!rp_parse_u64(entry->d_name, 1, INT32_MAX, &tid))
-            continue;
-        snprintf(path, sizeof path, "/proc/%u/task/%u/children", pid, (uint32_t)tid);
-        c = read_small(path, &text) ? rp_cursor_of(rp_buf_text(&text), text.length) : rp_cursor_str("");
-        while (!status && rp_cursor_u64(&c, &child)) {
-            uint32_t *slot = rp_vec_add(&pids->at);
-
-            rp_cursor_skip_blanks(&c);
-            if (slot)
-                *slot = (uint32_t)child;
-            else
-                status = rp_fail_nomem(err);
-        }
+        if (rp_parse_u64(entry->d_name, 1, INT32_MAX, &tid))
+            status = rp_thread_children_read(dirfd(dir), (uint32_t)tid, pids, err);
     }
     if (dir)
         closedir(dir);
-    rp_buf_release(&text);
     return status;
 }
 
@@ -346,7 +359,8 @@ enum rp_status rp_threads_read(uint32_t pid, struct rp_thread_infos *threads, st
     return status;
 }
 
-uint32_t rp_thread_ns_tid(uint32_t pid, uint32_t tid)
+/* The last of the numbers behind `key` in the thread's status; `none` when there are none. */
+static uint64_t thread_status(uint32_t pid, uint32_t tid, const char *key, uint64_t none)
 {
     struct rp_buf text = {0};
     uint64_t numbers[32];
@@ -355,9 +369,19 @@ uint32_t rp_thread_ns_tid(uint32_t pid, uint32_t tid)
 
     snprintf(path, sizeof path, "/proc/%u/task/%u/status", pid, tid);
     if (read_small(path, &text))
-        n = status_numbers(&text, "NSpid:", numbers, sizeof numbers / sizeof *numbers);
+        n = status_numbers(&text, key, numbers, sizeof numbers / sizeof *numbers);
     rp_buf_release(&text);
-    return n ? (uint32_t)numbers[n - 1] : 0;
+    return n ? numbers[n - 1] : none;
+}
+
+uint32_t rp_thread_ns_tid(uint32_t pid, uint32_t tid)
+{
+    return (uint32_t)thread_status(pid, tid, "NSpid:", 0);
+}
+
+uint64_t rp_thread_sleeps(uint32_t pid, uint32_t tid)
+{
+    return thread_status(pid, tid, "voluntary_ctxt_switches:", UINT64_MAX);
 }
 
 void rp_threads_release(struct rp_thread_infos *threads)

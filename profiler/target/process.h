@@ -34,6 +34,9 @@ struct rp_pids {
 };
 enum rp_status rp_children_read(uint32_t pid, struct rp_pids *pids, struct rp_err *err);
 
+/* Adds the children that one thread begat; `tasks` is the open folder /proc/PID/task. A thread that is gone has none. RP_NOMEM only. */
+enum rp_status rp_thread_children_read(int tasks, uint32_t tid, struct rp_pids *pids, struct rp_err *err);
+
 struct rp_thread_info {
     uint32_t tid;
     char comm[64];
@@ -51,6 +54,8 @@ enum rp_status rp_threads_read(uint32_t pid, struct rp_thread_infos *threads, st
 bool rp_thread_read(uint32_t pid, uint32_t tid, struct rp_thread_info *info);
 /* Its thread id in its own pid namespace; 0 when it is gone. */
 uint32_t rp_thread_ns_tid(uint32_t pid, uint32_t tid);
+/* How often it went off a CPU of its own accord, so far; UINT64_MAX when it is gone. */
+uint64_t rp_thread_sleeps(uint32_t pid, uint32_t tid);
 void rp_threads_release(struct rp_thread_infos *threads);
 
 /* The seam through which unwinding and statement finding read target memory: process_vm_readv live, saved pages in replay. Returns the bytes

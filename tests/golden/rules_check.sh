@@ -31,3 +31,5 @@ rowprof rules explain --rules mine.yaml 'memcpy < app!json_escape < main' | grep
 rowprof rules explain --rules mine.yaml 'memcpy;app!json_escape;main' | tail -n 1
 rowprof rules explain --no-default-rules --rules mine.yaml 'json_write' | grep -E '^=>|wins'
 rowprof rules check missing.yaml; echo "= $? ="
+echo 'rules: [{id: slow, category: app.json, symbol: "/^(a+)+$/"}, {id: j, category: app.json, symbol: json_write}]' >slow.yaml
+rowprof rules explain --no-default-rules --rules mine.yaml --rules slow.yaml 'aaaaaaaaaaaaaaaaaaaaaaaaab < json_write' | tail -n 2

@@ -48,7 +48,9 @@ enum rp_status fake_intern(struct fake_builder *b, struct fake_text t, uint32_t 
 /* Found or made. */
 enum rp_status fake_image_of(struct fake_builder *b, struct fake_text name, uint32_t *image);
 enum rp_status fake_function_of(struct fake_builder *b, const struct fake_frame *f, uint32_t image, uint32_t *id);
+/* The last generation of `pid`, made when there is none. */
 enum rp_status fake_process_of(struct fake_builder *b, uint64_t pid, uint32_t *id);
+enum rp_status fake_process_add(struct fake_builder *b, uint64_t pid, uint64_t generation, uint32_t *id);
 enum rp_status fake_thread_of(struct fake_builder *b, struct fake_text name, uint64_t pid, uint32_t *id);
 
 /* Takes `key=value` words from the end of `line`, which becomes what stands before them: last first. */

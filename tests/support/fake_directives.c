@@ -189,14 +189,15 @@ static enum rp_status take_lock(struct fake_builder *b, struct fake_text address
 
 static enum rp_status take_process(struct fake_builder *b, struct fake_text name, const struct fake_key *keys, size_t n)
 {
-    uint64_t pid;
+    uint64_t pid, generation = 0;
     uint32_t id = 0;
     enum rp_status status;
 
     if (!fake_number(name, &pid))
         return fake_bad(b, "expected a pid", name);
-    status = fake_process_of(b, pid, &id);
-    for (size_t i = 0; i < n && status == RP_OK; i++)
+    status = n && fake_is(keys[0].name, "generation") && fake_number(keys[0].value, &generation) ? fake_process_add(b, pid, generation, &id)
+                                                                                               : fake_process_of(b, pid, &id);
+    for (size_t i = generation > 0; i < n && status == RP_OK; i++)
         status = fake_is(keys[i].name, "comm")      ? fake_intern(b, keys[i].value, &b->p->processes.at[id].comm)
                  : fake_is(keys[i].name, "command") ? fake_intern(b, keys[i].value, &b->p->processes.at[id].command)
                                                : fake_bad(b, "unknown key", keys[i].name);

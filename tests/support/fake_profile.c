@@ -282,16 +282,23 @@ static enum rp_status node_of(struct fake_builder *b, size_t nframes, bool guess
 
 enum rp_status fake_process_of(struct fake_builder *b, uint64_t pid, uint32_t *id)
 {
-    struct rp_profile_process *new;
+    for (uint32_t i = (uint32_t)b->p->processes.n; i-- > 0;) {
+        *id = i;
+        if (b->p->processes.at[i].pid == pid)
+            return RP_OK;
+    }
+    return fake_process_add(b, pid, 0, id);
+}
+
+enum rp_status fake_process_add(struct fake_builder *b, uint64_t pid, uint64_t generation, uint32_t *id)
+{
+    struct rp_profile_process *new = rp_vec_add(&b->p->processes);
     enum rp_status status;
 
-    for (*id = 0; *id < b->p->processes.n; (*id)++)
-        if (b->p->processes.at[*id].pid == pid)
-            return RP_OK;
-    new = rp_vec_add(&b->p->processes);
     if (!new)
         return rp_fail_nomem(b->err);
-    *new = (struct rp_profile_process){.pid = (uint32_t)pid};
+    *id = (uint32_t)b->p->processes.n - 1;
+    *new = (struct rp_profile_process){.pid = (uint32_t)pid, .generation = (uint32_t)generation};
     status = fake_intern(b, (struct fake_text){"app", 3}, &b->p->processes.at[*id].comm);
     return status ? status : fake_intern(b, (struct fake_text){"./app", 5}, &b->p->processes.at[*id].command);
 }

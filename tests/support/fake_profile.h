@@ -16,7 +16,8 @@
  * Directives, one a line, values quoted where they hold blanks, before the stacks that need them:
  *     .symbol NAME raw=_Z… alias=… alias=… file=… [module=…]     how a function is described
  *     .module NAME kind=elf|vdso|jit|other path=… build-id=… note=… remedy=…
- *     .process PID comm=… command=…      .thread NAME[/TID] pid=… wall=SECONDS cpu=SECONDS     (threads may have no sample)
+ *     .process PID comm=… command=… [generation=N, last: another program of that pid, which later lines mean]
+ *     .thread NAME[/TID] pid=… wall=SECONDS cpu=SECONDS     (threads may have no sample)
  *     .thread also takes preempted= waiting= delay= (seconds).      .waits NAME[/TID] pid=… n=… each=DURATION     (waits without a stack)
  *     .lock 0xADDRESS symbol=… module=… database=… pid=…
  *     .run seconds=… hz=… lost=… throttled=… vanished=… source=… host=… note=… stack=… waits=… cpus=… kernel=… sampler=…     .blocks N     (blocks used, empty ones too)

@@ -152,6 +152,29 @@ static void check_explained(const char *stack, const char *expected)
     cat_rules_free(rules);
 }
 
+/* A verdict is no verdict when a rule had no time to look: told, and which regex it was. */
+static void explain_tells_a_regex_that_gave_up(void **state)
+{
+    struct cat_rules *rules = rules_from("categories: [{id: a, name: A, kind: cost}]\nrules: [{id: r, category: a, symbol: '/^(a+)+$/'}]\n");
+    struct cat_matcher *matcher = NULL;
+    struct cat_stack s = {0};
+    struct rp_buf out = {0};
+    struct rp_err err = {0};
+    static const char stack[] = "aaaaaaaaaaaaaaaaaaaaaaaa!x < main";
+
+    (void)state;
+    assert_int_equal(cat_matcher_new(rules, &matcher, &err), RP_OK);
+    assert_int_equal(cat_stack_parse(stack, sizeof stack - 1, &s, &err), RP_OK);
+    s.frames[0].name = s.frames[0].short_name = s.frames[0].raw = "aaaaaaaaaaaaaaaaaaaaaaaa!";
+    assert_int_equal(cat_explain(matcher, s.frames, s.n, &s.context, &out, &err), RP_OK);
+    assert_non_null(strstr(rp_buf_text(&out), "=> uncategorized: no rule claims a frame\n"
+                                              "   but the regex /^(a+)+$/ was ended by the limit of 100000 steps, which counts as no match"));
+    rp_buf_release(&out);
+    cat_stack_release(&s);
+    cat_matcher_free(matcher);
+    cat_rules_free(rules);
+}
+
 static void explain_says_who_wins_and_why_not(void **state)
 {
     (void)state;
@@ -462,6 +485,7 @@ int main(void)
         cmocka_unit_test(bad_stacks_name_the_column),
         cmocka_unit_test(cases_pass_fail_and_count),
         cmocka_unit_test(explain_says_who_wins_and_why_not),
+        cmocka_unit_test(explain_tells_a_regex_that_gave_up),
         cmocka_unit_test(lint_finds_what_is_sure),
         cmocka_unit_test(lint_against_a_profile),
         cmocka_unit_test(a_folder_goes_by_order_then_name),

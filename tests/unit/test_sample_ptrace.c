@@ -16,11 +16,13 @@
 
 #include <cmocka.h>
 
+#include "sample/perf_cpus.h"
+#include "sample/ptrace_edges.h"
 #include "sample/ptrace_hold.h"
 #include "sample/ptrace_queue.h"
 #include "sample/ptrace_watch.h"
 
-enum { RECORDS = 200000, QUEUE = 1 << 16 };
+enum { RECORDS = 200000, QUEUE = 1 << 16, CHILDREN = 900, THREADS = 600 };
 
 static size_t length_of(uint32_t i)
 {
@@ -199,6 +201,90 @@ static void test_a_sleeper_is_looked_at_once(void **state)
     assert_int_equal(watch.files, 0);
 }
 
+/* A reader that is too far behind loses edges, and knows how many. */
+static void test_edges_without_room_are_counted(void **state)
+{
+    struct rp_queue q = {0};
+    struct rp_edges edges = {.queue = &q};
+    struct rp_watch_process p = {.pid = 7};
+    struct rp_watch_thread t = {.tid = 8, .born = true};
+    uint64_t now = 1000000000, taken = 0;
+    struct rp_queue_record *record;
+
+    (void)state;
+    assert_true(rp_queue_init(&q, 1 << 12));
+    for (int i = 0; i < 100; i++, now += 10000000) {
+        t.times.cpu_ns += 5000000;
+        rp_edges_look(&edges, &p, &t, i % 2 ? RP_WATCH_BLOCKED : RP_WATCH_RUNS, now);
+    }
+    for (; (record = rp_queue_next(&q)); taken++)
+        rp_queue_advance(&q, record);
+    assert_int_equal(taken, edges.switches);
+    assert_true(edges.lost > 50);
+    assert_true(edges.lost + edges.switches >= 100); /* each of the looks tells one edge at least */
+    rp_edges_release(&edges);
+    rp_queue_release(&q);
+}
+
+static void *pauses(void *context)
+{
+    pause();
+    return context;
+}
+
+/* More children than fit a page of text, of a thread that is not among the first to be asked. */
+static void *begets(void *context)
+{
+    for (int i = 0; i < CHILDREN; i++) {
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;)
+                pause();
+        }
+    }
+    return pauses(context);
+}
+
+static void test_all_children_are_found(void **state)
+{
+    struct rp_watch watch = {.files_max = 16, .period_ns = 4000000};
+    unsigned told = 0;
+    size_t found = 0;
+    uint64_t now = 1;
+    pid_t parent;
+
+    (void)state;
+    if (rp_raise_limits() < CHILDREN + 100)
+        skip(); /* each process that is watched takes a descriptor */
+    parent = fork();
+    if (!parent) {
+        pthread_t thread;
+        pthread_attr_t small;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pthread_attr_init(&small);
+        pthread_attr_setstacksize(&small, 65536);
+        for (int i = 0; i < THREADS; i++)
+            pthread_create(&thread, &small, pauses, NULL);
+        pthread_create(&thread, &small, begets, NULL);
+        for (;;)
+            pause();
+    }
+    for (int i = 0; i < 3000 && found < CHILDREN; i++) {
+        usleep(10000);
+        now += 200000000;
+        if (!watch.processes.n && !rp_watch_add(&watch, (uint32_t)parent, now))
+            continue;
+        rp_watch_list(&watch, &watch.processes.at[0], now, ignore, &told);
+        rp_watch_check(&watch, 0, true, now, ignore, &told);
+        found = watch.processes.n - 1;
+    }
+    assert_int_equal(found, CHILDREN);
+    rp_watch_release(&watch);
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +292,8 @@ int main(void)
         cmocka_unit_test(test_full_queue_refuses),
         cmocka_unit_test(test_an_interrupted_call_goes_on),
         cmocka_unit_test(test_a_sleeper_is_looked_at_once),
+        cmocka_unit_test(test_edges_without_room_are_counted),
+        cmocka_unit_test(test_all_children_are_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

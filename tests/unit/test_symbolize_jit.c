@@ -289,10 +289,21 @@ static void of_this_process(void **state)
     names_close(&f);
 }
 
+/* The reason stands with the image, and names the file. */
+static void assert_refused(const struct names_fixture *f, uint32_t image, const char *why)
+{
+    const char *note = rp_profile_text(&f->profile, f->profile.images.at[image].note);
+    char path[64];
+
+    snprintf(path, sizeof path, "/tmp/perf-%u.map is there, but ", (uint32_t)getpid());
+    assert_memory_equal(note, path, strlen(path));
+    assert_non_null(strstr(note, why));
+}
+
 static void a_map_left_by_an_earlier_process(void **state)
 {
     struct names_fixture f;
-    uint32_t pid = (uint32_t)getpid();
+    uint32_t pid = (uint32_t)getpid(), image;
     char path[64];
 
     (void)state;
@@ -300,8 +311,41 @@ static void a_map_left_by_an_earlier_process(void **state)
     names_write("/tmp", path, "1000 100 stale\n");
     names_run("/tmp", "touch -d '2001-01-01' %s", path);
     names_open(&f, NULL);
+    image = names_other_image(&f, RP_IMAGE_JIT, "[jit]", pid);
     assert_int_equal(rp_symbolizer_read_jit(f.symbolizer, pid, pid, &f.err), RP_OK);
     assert_int_equal(rp_symbolizer_epoch(f.symbolizer, pid, 0x1010), 0);
+    (void)names_at(&f, image, 0x1010, 0, 0);
+    assert_refused(&f, image, "was last written before process");
+    assert_int_equal(f.profile.images.at[image].remedy, 0);
+    /* It is written anew: then it is of this process. */
+    names_run("/tmp", "touch %s", path);
+    assert_int_equal(rp_symbolizer_read_jit(f.symbolizer, pid, pid, &f.err), RP_OK);
+    assert_int_equal(rp_symbolize(f.symbolizer, &f.profile, &f.err), RP_OK);
+    assert_int_equal(f.profile.images.at[image].note, 0);
+    assert_string_equal(names_shown(&f, image, 0x1010), "stale");
+    names_close(&f);
+    names_run("/tmp", "rm %s", path);
+}
+
+static void a_map_of_another_user(void **state)
+{
+    struct names_fixture f;
+    uint32_t pid = (uint32_t)getpid(), image;
+    char path[64], remedy[128];
+
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* only root can give a file away */
+    snprintf(path, sizeof path, "perf-%u.map", pid);
+    names_write("/tmp", path, "1000 100 planted\n");
+    names_run("/tmp", "chown 65534 %s", path);
+    names_open(&f, NULL);
+    image = names_other_image(&f, RP_IMAGE_JIT, "[jit]", pid);
+    assert_int_equal(rp_symbolizer_read_jit(f.symbolizer, pid, pid, &f.err), RP_OK);
+    assert_string_equal(names_shown(&f, image, 0x1010), "[jit]");
+    assert_refused(&f, image, "belongs to user 65534 and process");
+    snprintf(remedy, sizeof remedy, "if it is the map of this process, `chown 0 /tmp/perf-%u.map`", pid);
+    assert_string_equal(rp_profile_text(&f.profile, f.profile.images.at[image].remedy), remedy);
     names_close(&f);
     names_run("/tmp", "rm %s", path);
 }
@@ -467,6 +511,7 @@ int main(void)
         cmocka_unit_test(case_A20_two_million_lines),
         cmocka_unit_test(of_this_process),
         cmocka_unit_test(a_map_left_by_an_earlier_process),
+        cmocka_unit_test(a_map_of_another_user),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(jitdump),
         cmocka_unit_test(damaged_jitdump),

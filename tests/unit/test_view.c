@@ -101,7 +101,7 @@ static void test_an_empty_view_has_uncategorized(void **state)
     rp_group_table_release(&g);
     assert_int_equal(rp_view_quality(v.view, &q, &err), RP_OK);
     assert_int_equal(q.samples, 0);
-    assert_int_equal(q.idle_threads, 1);
+    assert_int_equal(q.idle_threads, 0); /* it ran for half a second */
     assert_true(q.idle_seconds == 1.5);
     assert_int_equal(rp_view_drift(v.view, &d, &err), RP_OK);
     assert_int_equal(d.rows.n, 0);
@@ -127,8 +127,51 @@ static void test_quality(void **state)
     assert_int_equal(q.unnamed, 11);
     assert_int_equal(q.jit_unnamed, 2);
     assert_int_equal(q.threads_seen, 2);
-    assert_int_equal(q.idle_threads, 1);
+    assert_int_equal(q.idle_threads, 0);
     assert_true(q.idle_seconds == 1.75);
+    fake_view_release(&v);
+}
+
+/* Many threads, few CPUs, no switch records: most have no sample, and only those that neither ran nor wanted to are idle. */
+static void test_a_thread_that_ran_is_not_idle(void **state)
+{
+    static const char crowd[] = ".run seconds=10 hz=100 waits=0\n"
+                                ".thread seen/1 wall=10 cpu=0.1 delay=9.9\n"
+                                ".thread unseen/2 wall=10 cpu=0.005 delay=9.9\n"
+                                ".thread waiting-for-a-cpu/3 wall=10 cpu=0 delay=4\n"
+                                ".thread asleep/4 wall=10 cpu=0\n"
+                                "f;main 10 thread=seen/1\n";
+    struct fake_view v;
+    struct rp_quality q;
+    struct rp_err err = {0};
+
+    (void)state;
+    fake_view(&v, crowd, view_rules, NULL);
+    assert_int_equal(rp_view_quality(v.view, &q, &err), RP_OK);
+    assert_int_equal(q.threads_seen, 1);
+    assert_int_equal(q.idle_threads, 1);
+    assert_true(fabs(q.idle_seconds - (0.095 + 6 + 10)) < 1e-9);
+    fake_view_release(&v);
+}
+
+/* What launched the program is of no use to who asks for one of its threads. */
+static void test_threads_before_an_exec_are_not_offered(void **state)
+{
+    static const char execs[] = ".thread launcher/7 pid=7 wall=1 cpu=0\n"
+                                ".process 7 comm=app command=./app generation=1\n"
+                                ".thread worker/8 pid=7 wall=1 cpu=1\n"
+                                "f;main 10 pid=7 thread=app/7\n";
+    struct rp_filter filter = {.thread = "nobody"}, before = {.thread = "launcher"};
+    struct fake_view v;
+    struct rp_view *view = NULL;
+    struct rp_err err = {0};
+
+    (void)state;
+    fake_view(&v, execs, view_rules, NULL);
+    assert_int_equal(rp_view_new(&v.profile, v.rules, &filter, &view, &err), RP_NOTFOUND);
+    assert_string_equal(err.text, "no thread has the name or tid nobody; there are worker (8), app (7)");
+    assert_int_equal(rp_view_new(&v.profile, v.rules, &before, &view, &err), RP_OK); /* but it is there */
+    rp_view_free(view);
     fake_view_release(&v);
 }
 
@@ -427,6 +470,8 @@ int main(void)
         cmocka_unit_test(test_locks_are_paid_for),
         cmocka_unit_test(test_an_empty_view_has_uncategorized),
         cmocka_unit_test(test_quality),
+        cmocka_unit_test(test_a_thread_that_ran_is_not_idle),
+        cmocka_unit_test(test_threads_before_an_exec_are_not_offered),
         cmocka_unit_test(test_thread_filter),
         cmocka_unit_test(test_no_kernel_asks_the_user_frames),
         cmocka_unit_test(test_aliases_and_decorations_are_tried),

@@ -56,7 +56,7 @@ static void test_every_moment_is_in_one_state(void **state)
 
 static void test_the_first_record_tells_the_beginning(void **state)
 {
-    struct one slept = {0}, born = {0}, silent = {0}, busy = {0};
+    struct one slept = {0}, born = {0}, crowded = {0}, never = {0}, silent = {0}, busy = {0};
 
     (void)state;
     rp_clock_begin(&slept.clock, 1000, RP_CLOCK_UNKNOWN);
@@ -71,6 +71,20 @@ static void test_the_first_record_tells_the_beginning(void **state)
     rp_clock_end(&born.clock, &born.row, 1400, false, &born.done);
     assert_times(&born, 100, 300, 0);
     assert_int_equal(born.row.preemptions, 0);
+
+    /* One of many that share a CPU: it was ready all the time. */
+    rp_clock_begin(&crowded.clock, 1000, RP_CLOCK_UNKNOWN);
+    crowded.clock.ready_at_begin = true;
+    edge(&crowded, 5000, false, false);
+    assert_int_equal(crowded.done.out_ns, 0);
+    rp_clock_end(&crowded.clock, &crowded.row, 5500, false, &crowded.done);
+    assert_times(&crowded, 500, 4000, 0);
+    assert_int_equal(crowded.row.preemptions, 0);
+
+    rp_clock_begin(&never.clock, 1000, RP_CLOCK_UNKNOWN);
+    never.clock.ready_at_begin = true;
+    rp_clock_end(&never.clock, &never.row, 9000, false, &never.done);
+    assert_times(&never, 0, 8000, 0);
 
     rp_clock_begin(&silent.clock, 1000, RP_CLOCK_UNKNOWN);
     rp_clock_end(&silent.clock, &silent.row, 9000, false, &silent.done);
