@@ -65,7 +65,8 @@ class CaseA12Replaced(harness.Case):
         self.assertEqual(out.returncode, 0, out.stderr)
         profile = harness.Profile(harness.Run(0, out.stdout, "", resource.getrusage(resource.RUSAGE_CHILDREN)))
         self.assertNotIn("new_wrong_name", profile.names())
-        self.assertGreaterEqual(profile.self_share("old_hot"), 0.97, profile.names())
+        kernel = profile.self_share("[kernel: not visible at this permission]")  # the timer's interrupts: several per cent on a busy machine
+        self.assertGreaterEqual(profile.self_share("old_hot"), 0.97 * (1 - kernel), profile.names())
 
 
 class LibrariesThatComeAndGo(harness.Case):
