@@ -32,7 +32,7 @@ struct rp_quality {
     uint64_t jit_unnamed; /* samples with an unnamed [jit] frame anywhere */
     uint64_t gave_up;   /* names on which a regex of the rules was ended by its step limit: no match */
     uint32_t threads_seen; /* threads with samples */
-    uint32_t idle_threads; /* threads watched that neither had a sample nor used or wanted a CPU */
+    uint32_t idle_threads; /* threads watched without a sample that neither used nor wanted a CPU for a hundredth of the time */
     double idle_seconds;   /* sum over all threads of wall time less what they ran or were ready to run (schedstat, switch records) */
 };
 

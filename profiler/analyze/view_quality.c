@@ -45,18 +45,18 @@ static bool sampled_elsewhere(const struct rp_profile *p, const bool *sampled, c
     return false;
 }
 
-/* Samples come by chance: of 2 000 threads that share two CPUs most have none in a second, and yet none of them is idle. */
-static bool has_run(const struct rp_profile_thread *t)
-{
-    return t->cpu_ns || t->preempted_ns || t->run_delay_ns;
-}
-
 /* Neither on a CPU nor ready for one. */
 static uint64_t off_ns(const struct rp_profile_thread *t)
 {
     uint64_t ready = t->run_delay_ns > t->preempted_ns ? t->run_delay_ns : t->preempted_ns, off = t->wall_ns > t->cpu_ns ? t->wall_ns - t->cpu_ns : 0;
 
     return off > ready ? off - ready : 0;
+}
+
+/* Samples come by chance: of 2 000 threads that share two CPUs most have none in a second, and yet none of them is idle. A pool's thread that woke once is. */
+static bool was_busy(const struct rp_profile_thread *t)
+{
+    return off_ns(t) < t->wall_ns / 100 * 99;
 }
 
 static enum rp_status count_threads(const struct rp_view *view, struct rp_quality *quality, struct rp_err *err)
@@ -76,7 +76,7 @@ static enum rp_status count_threads(const struct rp_view *view, struct rp_qualit
             continue;
         if (sampled[i])
             quality->threads_seen++;
-        else if (!has_run(t) && (p->processes.n < 2 || !sampled_elsewhere(p, sampled, t)))
+        else if (!was_busy(t) && (p->processes.n < 2 || !sampled_elsewhere(p, sampled, t)))
             quality->idle_threads++;
         quality->idle_seconds += (double)off_ns(t) / 1e9;
     }
