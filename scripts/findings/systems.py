@@ -165,7 +165,7 @@ def eager_npm():
 
 def statements_npm():
     """Without the patch, more statements overlap too, until the pool's threads wait for the connection's mutex."""
-    found, busy = loops({n: node("loop.mjs", "--statements", n, "--seconds", 1.2 * Tools.scale) for n in (1, 2, 4)}, Tools.rounds + 1)
+    found, busy = loops({n: node("loop.mjs", "--statements", n, "--seconds", Tools.scale) for n in (1, 2, 4)}, Tools.rounds + 1)
     speed = {n: max(found[n]["rate"]) / max(found[1]["rate"]) for n in (2, 4)}
     elu = {n: median(found[n]["elu"]) for n in found}
     crowd = f"; others used {busy:.1f} of {Tools.cores} cores" if busy > BUSY_CORES else ""
@@ -191,8 +191,8 @@ def check_ns(command):
 @functools.lru_cache(maxsize=None)
 def ladder_c():
     modes = ("reprepare", "prepared", "header", "header-nolock")
-    found = rounds(modes, lambda mode: check_ns(rowload("verchk", "--mode", mode, "--secs", 0.7 * Tools.scale)))
-    four = rounds(("prepared", "pool"), lambda mode: check_ns(rowload("verchk", "--mode", mode, "--threads", 4, "--secs", 0.7 * Tools.scale)))
+    found = rounds(modes, lambda mode: check_ns(rowload("verchk", "--mode", mode, "--secs", 0.5 * Tools.scale)))
+    four = rounds(("prepared", "pool"), lambda mode: check_ns(rowload("verchk", "--mode", mode, "--threads", 4, "--secs", 0.5 * Tools.scale)))
     return {mode: median(values) for mode, values in found.items()}, {mode: median(values) for mode, values in four.items()}
 
 

@@ -378,52 +378,65 @@ static enum rp_status split_frames(struct fake_builder *b, struct fake_text line
     return RP_OK;
 }
 
+/* What the keys of a stack's line say. */
+struct stack_keys {
+    struct fake_text thread, waiter;
+    uint64_t pid, at_ns, tag, weight, wait, holds;
+    int syscall;
+    bool waited, guess;
+    enum rp_state state;
+};
+
+static enum rp_status take_key(struct fake_builder *b, const struct fake_key *key, struct stack_keys *k)
+{
+    struct fake_text v = key->value;
+    uint64_t value = 0;
+    bool is_number = fake_number(v, &value);
+
+    if (fake_is(key->name, "thread"))
+        k->thread = v;
+    else if (fake_is(key->name, "waiter"))
+        k->waiter = v;
+    else if (fake_is(key->name, "state") && fake_is(v, "blocked"))
+        k->state = RP_STATE_BLOCKED;
+    else if (fake_is(key->name, "wait") && fake_duration(v, &k->wait))
+        k->waited = true;
+    else if (!is_number)
+        return fake_bad(b, "expected a number", v);
+    else if (fake_is(key->name, "syscall"))
+        k->syscall = (int)value;
+    else if (fake_is(key->name, "holds"))
+        k->holds = value;
+    else if (fake_is(key->name, "block"))
+        k->at_ns = value * b->p->block_ns;
+    else if (fake_is(key->name, "ms"))
+        k->at_ns = value * 1000000;
+    else if (fake_is(key->name, "pid"))
+        k->pid = value;
+    else if (fake_is(key->name, "tag"))
+        k->tag = value;
+    else if (fake_is(key->name, "weight"))
+        k->weight = value;
+    else if (fake_is(key->name, "guess"))
+        k->guess = value != 0;
+    else
+        return fake_bad(b, "unknown key", key->name);
+    return RP_OK;
+}
+
 static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
 {
     struct fake_key keys[FAKE_KEYS_MAX];
     size_t nkeys = fake_keys_of(&line, keys), nframes = 0, space = line.n;
-    struct fake_text thread = {"main", 4}, waiter = {"", 0};
-    uint64_t pid = 1234, samples, at_ns = 0, tag = 0, weight = SAMPLE_NS, value = 0, wait = 0, holds = 0;
-    int syscall = -1;
-    bool waited = false;
-    enum rp_state state = RP_STATE_RUNNING;
-    bool guess = false;
+    struct stack_keys k = {.thread = {"main", 4}, .pid = 1234, .weight = SAMPLE_NS, .syscall = -1, .state = RP_STATE_RUNNING};
+    uint64_t samples;
     uint32_t node, thread_id, waiter_id = UINT32_MAX;
-    enum rp_status status;
+    enum rp_status status = RP_OK;
 
-    for (size_t i = 0; i < nkeys; i++) {
-        struct fake_text v = keys[i].value;
-        bool is_number = fake_number(v, &value);
-
-        if (fake_is(keys[i].name, "thread"))
-            thread = v;
-        else if (fake_is(keys[i].name, "waiter"))
-            waiter = v;
-        else if (fake_is(keys[i].name, "state") && fake_is(v, "blocked"))
-            state = RP_STATE_BLOCKED;
-        else if (fake_is(keys[i].name, "wait") && fake_duration(v, &wait))
-            waited = true;
-        else if (!is_number)
-            return fake_bad(b, "expected a number", v);
-        else if (fake_is(keys[i].name, "syscall"))
-            syscall = (int)value;
-        else if (fake_is(keys[i].name, "holds"))
-            holds = value;
-        else if (fake_is(keys[i].name, "block"))
-            at_ns = value * b->p->block_ns;
-        else if (fake_is(keys[i].name, "ms"))
-            at_ns = value * 1000000;
-        else if (fake_is(keys[i].name, "pid"))
-            pid = value;
-        else if (fake_is(keys[i].name, "tag"))
-            tag = value;
-        else if (fake_is(keys[i].name, "weight"))
-            weight = value;
-        else if (fake_is(keys[i].name, "guess"))
-            guess = value != 0;
-        else
-            return fake_bad(b, "unknown key", keys[i].name);
-    }
+    for (size_t i = 0; i < nkeys && !status; i++)
+        status = take_key(b, &keys[i], &k);
+    if (status)
+        return status;
     while (space && line.at[space - 1] != ' ')
         space--;
     if (!space || !fake_number((struct fake_text){line.at + space, line.n - space}, &samples))
@@ -431,17 +444,16 @@ static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
     line.n = space - 1;
     status = split_frames(b, line, &nframes);
     if (status == RP_OK)
-        status = node_of(b, nframes, guess, &node);
+        status = node_of(b, nframes, k.guess, &node);
     if (status == RP_OK)
-        status = fake_thread_of(b, thread, pid, &thread_id);
-    if (status == RP_OK && waiter.n)
-        status = fake_thread_of(b, waiter, pid, &waiter_id);
-    if (status || !waited)
-        return status ? status
-                      : rp_profile_count(b->p, thread_id, node, (uint32_t)tag, state, at_ns, samples, samples * weight, b->err);
+        status = fake_thread_of(b, k.thread, k.pid, &thread_id);
+    if (status == RP_OK && k.waiter.n)
+        status = fake_thread_of(b, k.waiter, k.pid, &waiter_id);
+    if (status || !k.waited)
+        return status ? status : rp_profile_count(b->p, thread_id, node, (uint32_t)k.tag, k.state, k.at_ns, samples, samples * k.weight, b->err);
     for (uint64_t i = 0; i < samples && status == RP_OK; i++)
-        status = holds ? rp_profile_holder(b->p, (uint32_t)holds - 1, waiter_id, thread_id, node, state, wait, b->err)
-                       : rp_profile_wait(b->p, thread_id, wait, node, (uint32_t)tag, syscall, b->err);
+        status = k.holds ? rp_profile_holder(b->p, (uint32_t)k.holds - 1, waiter_id, thread_id, node, k.state, k.wait, b->err)
+                         : rp_profile_wait(b->p, thread_id, k.wait, node, (uint32_t)k.tag, k.syscall, b->err);
     return status;
 }
 
