@@ -187,10 +187,11 @@ static void show_progress(void *context, const struct rp_race_at *at)
 static enum rp_status keep_to_cpus(const char *text, struct rp_err *err)
 {
     struct rp_cpu_list list = {0};
-    cpu_set_t set;
+    cpu_set_t set, kept;
     bool good = rp_cpu_list_parse(text, strlen(text), &list);
 
     CPU_ZERO(&set);
+    CPU_ZERO(&kept);
     for (size_t i = 0; good && i < list.at.n; i++) {
         good = list.at.at[i] < CPU_SETSIZE;
         if (good)
@@ -199,8 +200,9 @@ static enum rp_status keep_to_cpus(const char *text, struct rp_err *err)
     rp_vec_release(&list.at);
     if (!good)
         return rp_fail(err, RP_USAGE, "--cpus takes a list of CPUs such as 1 or 0-3,8, not '%.80s'", text);
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-        return rp_fail(err, RP_USAGE, "--cpus %.80s: none of these can be used (%s); `taskset -pc $$` prints those that can", text, strerror(errno));
+    /* The kernel takes those that it has and says nothing of the others. */
+    if (sched_setaffinity(0, sizeof set, &set) != 0 || sched_getaffinity(0, sizeof kept, &kept) != 0 || !CPU_EQUAL(&set, &kept))
+        return rp_fail(err, RP_USAGE, "--cpus %.80s: not all of these can be used here; `taskset -pc $$` prints those that can", text);
     return RP_OK;
 }
 

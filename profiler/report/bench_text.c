@@ -200,8 +200,8 @@ static void put_table(const struct rp_bench_report *r, struct rp_buf *out)
 
 static void put_convictions(const struct rp_bench_verdicts *v, const char *before, struct rp_buf *out)
 {
-    rp_buf_printf(out, "%sconvicted: %zu faster, %zu slower; suspected: %zu (%s p < %g, and further from old than old is from itself)\n", before,
-                  v->faster, v->slower, v->suspected, v->options.fdr ? "Benjamini-Hochberg" : "Holm", v->options.alpha);
+    rp_buf_printf(out, "%sconvicted: %zu faster, %zu slower (%s p < %g, and further from old than old is from itself); suspected: %zu (so without the correction)\n",
+                  before, v->faster, v->slower, v->options.fdr ? "Benjamini-Hochberg" : "Holm", v->options.alpha, v->suspected);
 }
 
 static void put_geomean(const struct rp_bench_verdicts *v, const char *before, struct rp_buf *out)

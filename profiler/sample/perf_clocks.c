@@ -5,8 +5,9 @@
  * itself in a virtual machine. A program with 5 000 switches per second loses a tenth of its speed so. The clock of a CPU runs on whoever is there. It
  * samples other processes too, whose samples are dropped here, so it is taken only where threads switch often and where the kernel lets us.
  *
- * The trap is the change in mid-run: the threads keep events for side records, so that births, mappings and switches are told without a gap; the old clocks
- * stop before the new ones begin, so that nothing is counted twice. */
+ * The traps: in mid-run the threads keep events for side records, so that births, mappings and switches are told without a gap, and the old clocks stop
+ * before the new ones begin, so that nothing is counted twice. And a CPU's clock also sees threads after their end was told, and strangers under a number
+ * that a target had: only who is known from side records counts (rp_perf_owners_cover). */
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 enum {
     WINDOW_NS = 100000000,
+    WINDOWS = 3,   /* in a row: a burst is not worth it */
     OFTEN = 2000,  /* switch records per second, two for each switch: the clocks set anew would take about a hundredth of a CPU */
     CPUS_MAX = 64, /* beyond, the samples of others that are dropped would cost more than is won */
 };
@@ -76,10 +78,13 @@ bool rp_perf_clocks_reopen(struct rp_perf_sampler *s)
 
     if (!open_clocks(s, &fresh))
         return false;
-    (void)rp_perf_set_enable(&s->clocks.events, false);
+    if (!rp_perf_set_enable(&fresh, true)) {
+        rp_perf_set_close(s, &fresh);
+        return false;
+    }
     rp_perf_set_close(s, &s->clocks.events);
     s->clocks.events = fresh;
-    return rp_perf_set_enable(&s->clocks.events, true);
+    return true;
 }
 
 static enum rp_status take_over(struct rp_perf_sampler *s, struct rp_err *err)
@@ -112,5 +117,6 @@ enum rp_status rp_perf_clocks_adapt(struct rp_perf_sampler *s, uint64_t now_ns, 
         return RP_OK;
     c->window_ns = now_ns;
     c->seen = s->stats.switches;
-    return records * 1000000000u / passed < OFTEN ? RP_OK : take_over(s, err);
+    c->often = records * 1000000000u / passed < OFTEN ? 0 : c->often + 1;
+    return c->often < WINDOWS ? RP_OK : take_over(s, err);
 }

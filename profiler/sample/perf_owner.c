@@ -51,7 +51,7 @@ enum rp_perf_verdict rp_perf_owners_ask(struct rp_perf_owners *owners, uint32_t 
         slot->key = key_of(cpu, tid);
         owners->n++;
     }
-    if (!slot->id || (id >= owners->newest && slot->id < owners->newest))
+    if (!slot->id || slot->id == RP_PERF_ENDED || (id >= owners->newest && slot->id < owners->newest))
         slot->id = id;
     *other = slot->id;
     return slot->id == id ? RP_PERF_TAKE : RP_PERF_TWICE;
@@ -69,6 +69,19 @@ void rp_perf_owners_forget(struct rp_perf_owners *owners, uint32_t ncpus, uint32
 {
     for (uint32_t cpu = 0; cpu < ncpus; cpu++)
         rp_perf_owners_set(owners, cpu, tid, 0);
+}
+
+void rp_perf_owners_end(struct rp_perf_owners *owners, uint32_t ncpus, uint32_t tid)
+{
+    for (uint32_t cpu = 0; cpu < ncpus; cpu++)
+        rp_perf_owners_set(owners, cpu, tid, RP_PERF_ENDED);
+}
+
+bool rp_perf_owners_cover(const struct rp_perf_owners *owners, uint32_t cpu, uint32_t tid)
+{
+    const struct rp_perf_owner *slot = owners->slots ? probe(owners, key_of(cpu, tid)) : NULL;
+
+    return slot && slot->key && slot->id != RP_PERF_ENDED;
 }
 
 void rp_perf_owners_forget_all(struct rp_perf_owners *owners)

@@ -11,9 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define RP_PERF_ENDED UINT64_MAX
+
 struct rp_perf_owner {
     uint64_t key; /* cpu << 32 | tid; 0: free (tid 0 is the idle thread, never a target) */
-    uint64_t id;  /* 0: to be chosen again */
+    uint64_t id;  /* 0: to be chosen again; RP_PERF_ENDED: so, but by the next thread of that number */
 };
 
 struct rp_perf_owners {
@@ -29,8 +31,13 @@ enum rp_perf_verdict rp_perf_owners_ask(struct rp_perf_owners *owners, uint32_t 
 
 /* Makes `id` the one for (cpu, tid) if that is known at all. */
 void rp_perf_owners_set(struct rp_perf_owners *owners, uint32_t cpu, uint32_t tid, uint64_t id);
-/* The thread began, ended or became another by exec: choose again. */
+/* The thread began or became another by exec: choose again. */
 void rp_perf_owners_forget(struct rp_perf_owners *owners, uint32_t ncpus, uint32_t tid);
+/* The thread has ended. */
+void rp_perf_owners_end(struct rp_perf_owners *owners, uint32_t ncpus, uint32_t tid);
+/* Whether (cpu, tid) is a thread of which events told, and not that it ended. Samples of a CPU's own clock are of whoever runs: of threads between their end
+ * and the very last instruction in the kernel, and of strangers under a number that a target had. */
+bool rp_perf_owners_cover(const struct rp_perf_owners *owners, uint32_t cpu, uint32_t tid);
 /* Records are missing, so any thread may have been replaced by one of the same number. */
 void rp_perf_owners_forget_all(struct rp_perf_owners *owners);
 void rp_perf_owners_release(struct rp_perf_owners *owners);

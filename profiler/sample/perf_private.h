@@ -49,6 +49,7 @@ struct rp_perf_clocks {
     struct rp_perf_ids ids;       /* of all that were ever opened */
     bool refused;
     uint64_t window_ns, seen; /* since when, switch records by then */
+    uint32_t often;           /* windows in a row */
 };
 
 struct rp_perf_target {

@@ -416,21 +416,23 @@ enum rp_status rp_perf_set_replace(struct rp_perf_sampler *s, const struct rp_pe
 {
     struct rp_perf_events fresh = {0};
     struct rp_perf_want saved = s->want;
-    size_t room = rp_perf_set_room(s);
+    size_t room = rp_perf_set_room(s), open = s->events.at.n + s->peeks.events.at.n + s->rings.n; /* and as many clocks */
+    bool was_wide = s->stats.system_wide;
     struct opening o = {0};
     enum rp_status status = RP_OK;
 
     *done = false;
-    if (room < s->events.at.n * 2)
+    if (room < open + s->events.at.n)
         return RP_OK;
     s->want = *want;
     s->want.enable_on_exec = false;
-    if (!s->stats.system_wide)
-        status = open_threads(s, room - s->events.at.n, &fresh, &o, err);
+    if (!was_wide)
+        status = open_threads(s, room - open, &fresh, &o, err);
     else if (open_on_all_cpus(s, -1, &fresh) != 0)
         o.unsampled = 1;
-    if (status || o.unsampled || !fresh.at.n || !rp_perf_set_enable(&fresh, true)) {
+    if (status || o.unsampled || s->stats.system_wide != was_wide || !fresh.at.n || !rp_perf_set_enable(&fresh, true)) {
         rp_perf_set_close(s, &fresh);
+        s->stats.system_wide = was_wide;
         s->want = saved;
         return status;
     }
@@ -457,13 +459,10 @@ enum rp_status rp_perf_set_grow(struct rp_perf_sampler *s, uint32_t stack_bytes,
     }
     rp_perf_peeks_close(s);
     want.stack_bytes = stack_bytes;
-    if (s->clocks.events.at.n) {
-        s->want.stack_bytes = stack_bytes;
+    /* Of the clocks' side, too: peeks are opened beside the events of threads, so those born meanwhile need their own. */
+    status = rp_perf_set_replace(s, &want, &done, err);
+    if (done && s->clocks.events.at.n)
         done = rp_perf_clocks_reopen(s);
-        s->want.stack_bytes = done ? stack_bytes : s->stats.stack_bytes;
-    } else {
-        status = rp_perf_set_replace(s, &want, &done, err);
-    }
     s->growth.may = s->growth.may && done;
     if (done) {
         s->stats.stack_bytes = stack_bytes;

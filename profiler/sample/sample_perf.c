@@ -136,10 +136,15 @@ static enum rp_perf_verdict judge(struct rp_perf_sampler *s, uint32_t r, const s
     return verdict;
 }
 
-/* One clock a CPU: nothing is seen twice. */
 static bool is_by_clock(const struct rp_perf_sampler *s, const struct rp_perf_record *record)
 {
     return record->event.kind == RP_EVENT_SAMPLE && rp_perf_ids_have(&s->clocks.ids, record->id);
+}
+
+/* One clock a CPU: nothing is seen twice, but more than is ours. */
+static enum rp_perf_verdict judge_clock(const struct rp_perf_sampler *s, uint32_t r, const struct rp_perf_record *record)
+{
+    return rp_perf_owners_cover(&s->owners, r, record->by_tid) ? RP_PERF_TAKE : RP_PERF_TWICE;
 }
 
 /* A stack of a thread going off the CPU comes as a sample of another event. */
@@ -164,12 +169,21 @@ static void make_peek(struct rp_event *event)
         event->u.peek.args[i] = sample.regs[args[i]];
 }
 
-static void forget_if_another(struct rp_perf_sampler *s, const struct rp_event *event)
+static void forget_if_another(struct rp_perf_sampler *s, uint32_t r, const struct rp_perf_record *record)
 {
-    if (event->kind == RP_EVENT_FORK || event->kind == RP_EVENT_EXIT || (event->kind == RP_EVENT_COMM && event->u.comm.exec)) {
+    const struct rp_event *event = &record->event;
+    bool exec = event->kind == RP_EVENT_COMM && event->u.comm.exec;
+    uint64_t other;
+
+    if (event->kind == RP_EVENT_EXIT) {
+        rp_perf_owners_end(&s->owners, (uint32_t)s->rings.n, event->tid);
+        rp_perf_owners_end(&s->peeks.owners, (uint32_t)s->rings.n, event->tid);
+    } else if (event->kind == RP_EVENT_FORK || exec) {
         rp_perf_owners_forget(&s->owners, (uint32_t)s->rings.n, event->tid);
         rp_perf_owners_forget(&s->peeks.owners, (uint32_t)s->rings.n, event->tid);
     }
+    if (exec) /* it runs on, perhaps for long before another record tells of it */
+        (void)rp_perf_owners_ask(&s->owners, r, event->tid, record->id, &other);
 }
 
 /* Of a process, not of a thread. */
@@ -189,7 +203,7 @@ static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_si
         return err->status;
     if (!rp_perf_is_target(s, record->event.pid))
         return RP_OK;
-    switch (is_by_clock(s, record) ? RP_PERF_TAKE : peek ? judge_peek(s, r, record) : judge(s, r, record)) {
+    switch (is_by_clock(s, record) ? judge_clock(s, r, record) : peek ? judge_peek(s, r, record) : judge(s, r, record)) {
     case RP_PERF_NOMEM:
         return rp_fail_nomem(err);
     case RP_PERF_TWICE:
@@ -197,7 +211,7 @@ static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_si
     case RP_PERF_TAKE:
         break;
     }
-    forget_if_another(s, &record->event);
+    forget_if_another(s, r, record);
     s->stats.switches += record->event.kind == RP_EVENT_SWITCH;
     if (peek) {
         make_peek(&record->event);

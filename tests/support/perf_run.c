@@ -42,6 +42,7 @@ static void see_sample(struct perf_seen *seen, const struct rp_event *event)
     seen->foreign += event->pid != seen->pid;
     seen->weight_ns += sample->weight_ns;
     seen->cut += sample->stack_cut;
+    seen->after_exit += event->tid == seen->ended;
     note_tid(seen, event->tid);
     if (!sample->has_user)
         return;
@@ -62,6 +63,10 @@ enum rp_status perf_see(void *context, const struct rp_event *event, struct rp_e
         see_sample(seen, event);
     }
     seen->exits += event->kind == RP_EVENT_EXIT;
+    if (event->kind == RP_EVENT_EXIT)
+        seen->ended = event->tid;
+    else if (event->kind == RP_EVENT_FORK && event->tid == seen->ended)
+        seen->ended = 0;
     seen->forks += event->kind == RP_EVENT_FORK;
     if (event->kind == RP_EVENT_MMAP)
         seen->mmaps_at_start += event->u.mmap.start <= seen->mmap_start && seen->mmap_start < event->u.mmap.end;

@@ -23,6 +23,8 @@ struct perf_seen {
     uint64_t mmap_start, mmaps_at_start;
     uint64_t execs;
     char exec_comm[64];
+    uint64_t after_exit; /* samples of the thread that was the last to end, after that */
+    uint32_t ended;
     uint64_t tids[256];
     uint64_t ntids;
     uint64_t weight_ns;

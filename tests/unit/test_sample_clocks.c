@@ -68,6 +68,30 @@ static void body_turns(int up, int down)
     pause();
 }
 
+static void *short_thread(void *arg)
+{
+    for (int i = 0; i < TURN_SPINS; i++)
+        sink++;
+    return arg;
+}
+
+/* The same, and threads that live for some microseconds, one after the other. */
+static void body_births(int up, int down)
+{
+    pthread_t thread;
+
+    (void)down;
+    sem_init(&turns[0], 0, 1);
+    sem_init(&turns[1], 0, 0);
+    pthread_create(&thread, NULL, first_thread, NULL);
+    pthread_create(&thread, NULL, second_thread, NULL);
+    perf_child_say(up, 1);
+    for (;;) {
+        if (!pthread_create(&thread, NULL, short_thread, NULL))
+            pthread_join(thread, NULL);
+    }
+}
+
 static double cpu_of(pid_t pid)
 {
     struct timespec now;
@@ -78,7 +102,7 @@ static double cpu_of(pid_t pid)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* A run over body_turns, beside another process that spins. */
+/* A run over a process whose threads switch often, beside another process that spins. */
 struct run {
     struct perf_child target, other;
     struct perf_seen seen;
@@ -88,9 +112,9 @@ struct run {
 };
 
 /* Until the clocks of the CPUs sample; skips where they may not. */
-static void begin(struct run *r)
+static void begin(struct run *r, perf_child_body *body)
 {
-    *r = (struct run){.target = perf_child_start(body_turns), .other = perf_child_start(perf_body_spin), .began = rp_now_ns()};
+    *r = (struct run){.target = perf_child_start(body), .other = perf_child_start(perf_body_spin), .began = rp_now_ns()};
     r->seen.pid = (uint32_t)r->target.pid;
     perf_child_hear(&r->target);
     perf_child_hear(&r->other);
@@ -131,7 +155,7 @@ static void test_weight_equals_cpu_time(void **state)
     struct run r;
 
     (void)state;
-    begin(&r);
+    begin(&r, body_turns);
     if (is_refused(&r, &stats))
         skip();
     perf_wait_and_drain(r.s, &r.seen);
@@ -154,7 +178,7 @@ static void test_threads_born_later(void **state)
     struct run r;
 
     (void)state;
-    begin(&r);
+    begin(&r, body_turns);
     if (is_refused(&r, &stats))
         skip();
     perf_wait_and_drain(r.s, &r.seen);
@@ -177,7 +201,7 @@ static void test_copy_grows(void **state)
     struct run r;
 
     (void)state;
-    begin(&r);
+    begin(&r, body_turns);
     if (is_refused(&r, &stats))
         skip();
     while (uncut < 100 && !perf_late(r.began)) {
@@ -195,12 +219,32 @@ static void test_copy_grows(void **state)
     assert_true(r.seen.cut > 0);
 }
 
+/* A CPU's clock sees a thread in the kernel after its end was told, when it may have no number any more: that is nobody's. */
+static void test_threads_that_ended_are_not_seen(void **state)
+{
+    struct rp_sampler_stats stats;
+    struct run r;
+
+    (void)state;
+    begin(&r, body_births);
+    if (is_refused(&r, &stats))
+        skip();
+    for (uint64_t samples = r.seen.samples; r.seen.samples < samples + 2 * SAMPLES && !perf_late(r.began);)
+        perf_wait_and_drain(r.s, &r.seen);
+    end(&r, &stats);
+    assert_true(r.seen.exits > 100);
+    assert_int_equal(r.seen.after_exit, 0);
+    for (size_t i = 0; i < r.seen.ntids; i++)
+        assert_int_not_equal(r.seen.tids[i], UINT32_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_weight_equals_cpu_time),
         cmocka_unit_test(test_threads_born_later),
         cmocka_unit_test(test_copy_grows),
+        cmocka_unit_test(test_threads_that_ended_are_not_seen),
     };
 
     return cmocka_run_group_tests_name("sample_clocks", tests, NULL, NULL);

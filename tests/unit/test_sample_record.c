@@ -333,6 +333,27 @@ static void test_one_event_speaks_for_a_thread(void **state)
     rp_perf_owners_release(&o);
 }
 
+static void test_who_is_known_is_covered(void **state)
+{
+    struct rp_perf_owners o = {0};
+    uint64_t other;
+
+    (void)state;
+    assert_false(rp_perf_owners_cover(&o, 0, 7));
+    assert_int_equal(rp_perf_owners_ask(&o, 0, 7, 50, &other), RP_PERF_TAKE);
+    assert_true(rp_perf_owners_cover(&o, 0, 7));
+    assert_false(rp_perf_owners_cover(&o, 1, 7)); /* it was never told to be on that CPU */
+    assert_false(rp_perf_owners_cover(&o, 0, UINT32_MAX));
+    rp_perf_owners_end(&o, 2, 7);
+    assert_false(rp_perf_owners_cover(&o, 0, 7));
+    assert_int_equal(rp_perf_owners_ask(&o, 0, 7, 60, &other), RP_PERF_TAKE); /* the next of that number */
+    assert_true(rp_perf_owners_cover(&o, 0, 7));
+    rp_perf_owners_end(&o, 2, 7);
+    rp_perf_owners_forget(&o, 2, 7); /* its birth was told */
+    assert_true(rp_perf_owners_cover(&o, 0, 7));
+    rp_perf_owners_release(&o);
+}
+
 static void test_many_threads(void **state)
 {
     struct rp_perf_owners o = {0};
@@ -385,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_switches),
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_one_event_speaks_for_a_thread),
+        cmocka_unit_test(test_who_is_known_is_covered),
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_cpu_lists),
     };
