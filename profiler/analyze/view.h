@@ -85,6 +85,8 @@ void rp_view_free(struct rp_view *view);
 const struct rp_profile *rp_view_profile(const struct rp_view *view);
 const struct cat_rules *rp_view_rules(const struct rp_view *view);
 
+/* The part of the records that were lost. Where waiting is measured records are samples, switches and stacks of waits, and no count tells which were lost. */
+double rp_lost_part(const struct rp_quality *quality, const struct rp_run *run);
 enum rp_status rp_view_quality(const struct rp_view *view, struct rp_quality *quality, struct rp_err *err);
 enum rp_status rp_view_categories(const struct rp_view *view, struct rp_category_table *table, struct rp_err *err);
 void rp_category_table_release(struct rp_category_table *table);

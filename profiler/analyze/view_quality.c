@@ -84,6 +84,13 @@ static enum rp_status count_threads(const struct rp_view *view, struct rp_qualit
     return RP_OK;
 }
 
+double rp_lost_part(const struct rp_quality *quality, const struct rp_run *run)
+{
+    double kept = (double)quality->samples + (double)run->switches + (double)run->wait_stacks, lost = (double)quality->lost;
+
+    return lost > 0 ? lost / (lost + kept) : 0;
+}
+
 enum rp_status rp_view_quality(const struct rp_view *view, struct rp_quality *quality, struct rp_err *err)
 {
     const struct rp_profile *p = view->profile;

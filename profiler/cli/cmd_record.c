@@ -159,6 +159,18 @@ static void show_all_threads(const struct recording *r, const struct cat_rules *
         snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "; the report is of all threads");
 }
 
+/* A report says so; who only records would hear of it when it is too late. */
+static void warn_of_loss(const struct recording *r)
+{
+    struct rp_session_stats stats;
+    const struct rp_sampler_stats *s = &stats.sampler;
+
+    rp_session_stats(r->session, &stats);
+    if (!r->settings->quiet && s->lost * 99 > s->samples + s->switches + s->peeks) /* more than 1 % of all */
+        rp_message("%" PRIu64 " records were lost and %" PRIu64 " kept: the machine was too busy for this --freq", s->lost,
+                   s->samples + s->switches + s->peeks);
+}
+
 /* Keeps and shows what was recorded. The first failure is the outcome, the later steps are done all the same. */
 static enum rp_status keep_and_show(const struct recording *r, const struct cat_rules *rules, struct rp_err *err)
 {
@@ -168,6 +180,7 @@ static enum rp_status keep_and_show(const struct recording *r, const struct cat_
     struct rp_err other;
 
     if (only_keep && !kept) {
+        warn_of_loss(r);
         if (!s->quiet)
             rp_message("the profile is kept in %s; `rowprof report %s` shows it", s->output, s->output);
         return rp_show_any(rules, &r->profile, s->output, err);

@@ -133,7 +133,7 @@ static void put_quality(const struct rp_report *r, struct rp_buf *out)
     rp_buf_puts(&b, " lost");
     if (q->lost) {
         rp_buf_puts(&b, " (");
-        rp_figure_put_percent(&b, (double)q->lost / (double)(q->lost + q->samples));
+        rp_figure_put_percent(&b, rp_lost_part(q, &r->profile->run));
         rp_buf_puts(&b, ")");
     }
     if (q->samples) {

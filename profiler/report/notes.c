@@ -62,15 +62,16 @@ static enum rp_status note_few(struct rp_report *r, struct rp_err *err)
 static enum rp_status note_lost(struct rp_report *r, struct rp_err *err)
 {
     const struct rp_quality *q = &r->quality;
+    double lost = rp_lost_part(q, &r->profile->run);
+    bool mixed = r->profile->run.switches > 0;
     struct rp_buf b = {0};
 
-    if (part(q->lost, q->samples + q->lost) > lost_worth) {
-        count_of(&b, q->lost, "sample was", "samples were");
-        rp_buf_printf(
-            &b,
-            " lost (%.1f %%) because the buffers were full; shares are those of the samples kept. A lower --freq helps, and so does a larger limit of"
-            " locked memory (ulimit -l).",
-            percent(q->lost, q->samples + q->lost));
+    if (lost > lost_worth) {
+        count_of(&b, q->lost, mixed ? "record was" : "sample was", mixed ? "records were" : "samples were");
+        rp_buf_printf(&b, " lost (%.1f %%) because the buffers were full; shares are those of the samples kept%s. A lower --freq helps,%s and so does a larger"
+                          " limit of locked memory (ulimit -l).",
+                      100 * lost, mixed ? ", and times of running and waiting are not exact: switches are among what was lost" : "",
+                      mixed ? " --no-waiting, a machine less busy," : "");
     }
     return note(r, "lost", &b, err);
 }

@@ -218,6 +218,7 @@ static enum rp_status take_run(struct fake_builder *b, const struct fake_key *ke
         uint64_t *wide = fake_is(keys[i].name, "lost")        ? &run->lost
                          : fake_is(keys[i].name, "throttled") ? &run->throttled
                          : fake_is(keys[i].name, "vanished")  ? &run->vanished
+                         : fake_is(keys[i].name, "switches")  ? &run->switches
                                                          : NULL;
         uint32_t *narrow = fake_is(keys[i].name, "hz")      ? &run->hz
                            : fake_is(keys[i].name, "waits") ? &run->waits

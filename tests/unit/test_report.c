@@ -160,6 +160,11 @@ static void losses_are_told(void **state)
     holds(&b, "--freq");
     holds(&b, "held sampling back 3 times");
     rp_buf_clear(&b);
+    text_of(".run seconds=2 hz=997 lost=100 waits=1 switches=1000\nexec;main 900\n", rules, &o, "text", &b);
+    holds(&b, "100 lost (5.0 %)");
+    holds(&b, "note: 100 records were lost (5.0 %)");
+    holds(&b, "not exact");
+    rp_buf_clear(&b);
     text_of(".run seconds=2 hz=997 lost=1\nexec;main 900\n", rules, &o, "text", &b);
     holds(&b, "1 lost (0.1 %)");
     lacks(&b, "was lost");
