@@ -18,7 +18,7 @@
 #include "sample/perf_private.h"
 #include "support/perf_run.h"
 
-enum { TURN_SPINS = 20000, DEEP_BYTES = 48 << 10, SAMPLES = 400 };
+enum { TURN_SPINS = 100000, DEEP_BYTES = 48 << 10, SAMPLES = 400 };
 
 static sem_t turns[2];
 static volatile uint64_t sink;
@@ -146,7 +146,8 @@ static void end(struct run *r, struct rp_sampler_stats *stats)
     assert_int_equal(stats->damaged, 0);
 }
 
-/* Samples x period against the CPU time that the scheduler has accounted, and no sample of the process beside it. */
+/* Samples x period against the CPU time that the scheduler has accounted, and no sample of the process beside it. On a busy machine some are missing: the
+ * kernel takes no interrupt within a switch, so that a sample due there is of whoever comes next. */
 static void test_weight_equals_cpu_time(void **state)
 {
     struct rp_sampler_stats stats;
@@ -168,7 +169,7 @@ static void test_weight_equals_cpu_time(void **state)
     weight = (double)r.seen.weight_ns - weight;
     end(&r, &stats);
     assert_true(r.seen.samples >= samples + SAMPLES);
-    assert_true(weight > 0.7 * cpu && weight < 1.25 * cpu);
+    assert_true(weight > 0.6 * cpu && weight < 1.25 * cpu);
 }
 
 /* Births are told and sampled as before. */
