@@ -100,8 +100,8 @@ def names_kept(op, limit, published):
     here = f"{100 * (gain - 1):+.1f} % in {above} of {count} rounds (noise floor {100 * floor:.1f} %)"
     details = [f"{name}: {median(values):.0f} calls per CPU second" for name, values in found.items()]
     if published == 1.0:
-        still = abs(gain - 1) <= max(floor, 0.03) or 0 < above < count  # of five rounds, four on one side are chance in three cases of eight
-        return outcome(here, still, still, "a difference larger than the noise floor and 3 % in every round, where none should be: other changes of the release",
+        still = abs(gain - 1) <= max(floor, 0.03)
+        return outcome(here, still, still, "a difference larger than the noise floor and 3 %, where none should be: other changes of the release",
                        details=details)
     return outcome(here, gain - 1 > floor and above * 2 > count, near(gain - 1, published - 1), "the gain is not above the noise floor",
                    f"published about {100 * (published - 1):.0f} %; two releases differ by more than the patch", details)
