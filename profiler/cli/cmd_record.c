@@ -104,8 +104,6 @@ static void tell_run(const struct recording *r)
                stats.unwind.rows_looked_up, stats.unwind.rows_slow, stats.unwind.by_frame_pointer);
     rp_message("%" PRIu64 " files parsed, %" PRIu64 " addresses named in %.1f ms while sampling; %.1f ms from the end of sampling to the profile",
                stats.symbolizer.files_parsed, stats.symbolizer.addresses_resolved, (double)stats.symbolize_ns / 1e6, (double)stats.finish_ns / 1e6);
-    if (stats.sampler.whole_cpus)
-        rp_message("threads switch often, so whole CPUs were sampled, which slows them less, and samples of other processes dropped");
 }
 
 /* The wait that a user feels: from the deadline to the last line. */

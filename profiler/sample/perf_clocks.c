@@ -108,6 +108,8 @@ static enum rp_status take_over(struct rp_perf_sampler *s, struct rp_err *err)
     s->clocks.events = clocks;
     (void)rp_perf_set_enable(&s->clocks.events, true);
     s->stats.whole_cpus = true;
+    rp_sampler_note(&s->stats, "Threads switch often, so whole CPUs are sampled, which slows them less, and samples of other processes are dropped; the moment"
+                               " of a switch itself is sampled too rarely.");
     return RP_OK;
 }
 

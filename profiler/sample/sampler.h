@@ -92,7 +92,7 @@ struct rp_sampler_stats {
     uint64_t vanished;         /* threads that ended between listing and opening */
     uint32_t threads_unsampled; /* threads left out for want of descriptors */
     bool system_wide;          /* per-CPU events filtered by process */
-    bool whole_cpus;           /* samples come from clocks of whole CPUs, since threads switch often */
+    bool whole_cpus;           /* samples come from clocks of whole CPUs, since threads switch often; `note` says so */
     uint32_t ring_pages;       /* data pages per CPU in use */
     uint32_t waits;            /* what it hands over of waiting, as rp_run.waits: 0 nothing; 1 every switch, so that fold/ looks at open waits through
                                 * procfs itself; 2 what it saw: it makes SWITCH and PEEK events out of its own looks at blocked threads */

@@ -140,6 +140,7 @@ static void end(struct run *r, struct rp_sampler_stats *stats)
     perf_child_end(&r->target);
     perf_child_end(&r->other);
     assert_true(stats->whole_cpus);
+    assert_non_null(strstr(stats->note, "whole CPUs"));
     assert_int_equal(r->seen.foreign, 0);
     assert_int_equal(r->seen.out_of_order, 0);
     assert_int_equal(r->seen.bad_stack, 0);
