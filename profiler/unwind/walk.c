@@ -81,8 +81,11 @@ static enum rp_walk_end fast_step(struct rp_step *s, const struct rp_rule *rule,
 {
     uint64_t cfa = s->regs[rule->cfa_reg] + (uint64_t)(int64_t)rule->cfa_offset, ra, value;
     uint32_t keep = RP_STEP_SAVED;
+    struct rp_rule kept;
 
     if (!(s->valid >> rule->cfa_reg & 1)) {
+        kept = *rule; /* the search looks up others */
+        rule = &kept;
         if (!s->sp_only || rule->cfa_reg != RP_RBP || rule->cfa_offset != 16 || !rp_step_find_rbp(s))
             return RP_WALK_BAD_ROW;
         frame->by_frame_pointer = true;

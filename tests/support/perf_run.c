@@ -48,7 +48,8 @@ static void see_sample(struct perf_seen *seen, const struct rp_event *event)
         return;
     for (uint32_t i = 0; i < sample->stack_bytes; i++) /* every byte must be readable */
         sum += sample->stack[i];
-    seen->bad_stack += !sample->stack_bytes || !sum || sample->regs[RP_RSP] < 4096 || sample->regs[RP_RIP] < 4096;
+    /* In the fault that brings a page of the stack there is nothing to copy yet. */
+    seen->bad_stack += (!sample->nkernel && !sum) || sample->regs[RP_RSP] < 4096 || sample->regs[RP_RIP] < 4096;
 }
 
 enum rp_status perf_see(void *context, const struct rp_event *event, struct rp_err *err)

@@ -113,40 +113,52 @@ static void assert_prefix(struct unwind_tracee *t, const struct rp_walk *part)
         assert_int_not_equal(part->end, RP_WALK_ROOT);
 }
 
+/* The walk from rip and rsp alone, by an unwinder that knows nothing yet: its table of rules grows, and moves, in the middle of a step. */
+static void walk_from_outside(struct unwind_tracee *t, struct rp_walk *walk)
+{
+    struct rp_snapshot outside = t->snapshot;
+    struct rp_unwinder *unwinder;
+    struct rp_err err = {0};
+
+    outside.sp_only = true;
+    for (int r = 0; r < RP_NREGS; r++)
+        if (r != RP_RIP && r != RP_RSP)
+            outside.regs[r] = 0x4141414141414141u;
+    assert_int_equal(rp_unwinder_new(&t->images, &unwinder, &err), RP_OK);
+    assert_int_equal(rp_unwind(unwinder, &t->space, &outside, walk, &err), RP_OK);
+    rp_unwinder_free(unwinder);
+}
+
 static void test_rip_and_rsp_are_enough_where_threads_block(void **state)
 {
     struct unwind_tracee *t;
     struct rp_walk walk;
     struct rp_err err = {0};
     unsigned steps = 0, calls = 0, whole = 0;
+#ifdef __SANITIZE_ADDRESS__
+    const bool to_the_root = false; /* its code finds every CFA by rbp, which is what is not known here; distributions' code does not */
+#else
+    const bool to_the_root = true;
+#endif
 
     (void)state;
-#ifdef __SANITIZE_ADDRESS__
-    skip(); /* its code finds every CFA by rbp, which is what is not known here; distributions' code does not */
-#endif
     t = unwind_tracee_fork(body, NULL);
     assert_non_null(t);
     assert_true(unwind_tracee_run_to_trap(t));
     assert_int_equal(rp_walk_init(&walk, &err), RP_OK);
     for (; steps < 20000 && unwind_tracee_step(t); steps++) {
-        struct rp_snapshot outside = t->snapshot;
-
         if (t->walk.end != RP_WALK_ROOT || !is_behind_a_call(t))
             continue;
-        outside.sp_only = true;
-        for (int r = 0; r < RP_NREGS; r++)
-            if (r != RP_RIP && r != RP_RSP)
-                outside.regs[r] = 0x4141414141414141u;
-        assert_int_equal(rp_unwind(t->unwinder, &t->space, &outside, &walk, &err), RP_OK);
+        walk_from_outside(t, &walk);
         assert_prefix(t, &walk);
         calls++;
-        if (calls <= PLAIN_TURNS * CALLS_PER_TURN && (walk.n != t->walk.n || walk.end != RP_WALK_ROOT))
+        if (to_the_root && calls <= PLAIN_TURNS * CALLS_PER_TURN && (walk.n != t->walk.n || walk.end != RP_WALK_ROOT))
             fail_msg("call %u ends after %u frames of %u: %s", calls, walk.n, t->walk.n, rp_walk_end_text(walk.end));
         whole += walk.n == t->walk.n;
     }
     assert_true(steps > 1000);
     assert_true(calls > 20);
-    assert_true(whole > PLAIN_TURNS * CALLS_PER_TURN);
+    assert_true(!to_the_root || whole > PLAIN_TURNS * CALLS_PER_TURN);
     rp_walk_release(&walk);
     unwind_tracee_free(t);
 }
