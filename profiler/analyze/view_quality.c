@@ -31,18 +31,50 @@ static unsigned look_at(const struct rp_view *view, const struct rp_frames *fram
     return seen;
 }
 
-/* The thread went on under another program (execve): its samples are those of the other generation. */
-static bool sampled_elsewhere(const struct rp_profile *p, const bool *sampled, const struct rp_profile_thread *thread)
+/* A thread by its numbers. */
+struct numbers {
+    uint32_t pid, tid, process;
+};
+
+static struct numbers numbers_of(const struct rp_profile *p, const struct rp_profile_thread *t)
 {
-    const struct rp_profile_process *process = &p->processes.at[thread->process];
+    return (struct numbers){p->processes.at[t->process].pid, t->tid, t->process};
+}
 
-    for (size_t i = 0; i < p->threads.n; i++) {
-        const struct rp_profile_thread *t = &p->threads.at[i];
+static int by_numbers(const void *a, const void *b)
+{
+    const struct numbers *x = a, *y = b;
 
-        if (sampled[i] && t->tid == thread->tid && t->process != thread->process && p->processes.at[t->process].pid == process->pid)
-            return true;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return x->process < y->process ? -1 : x->process > y->process;
+}
+
+static bool same_thread(const struct numbers *a, const struct numbers *b)
+{
+    return a->pid == b->pid && a->tid == b->tid;
+}
+
+/* The thread went on under another program (execve): its samples are those of the other generation. `sampled` is in order. */
+static bool sampled_elsewhere(const struct numbers *sampled, size_t n, const struct numbers *thread)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (by_numbers(&sampled[middle], thread) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return false;
+    if (low > 0 && same_thread(&sampled[low - 1], thread))
+        return true;
+    while (low < n && sampled[low].process == thread->process && same_thread(&sampled[low], thread))
+        low++;
+    return low < n && same_thread(&sampled[low], thread);
 }
 
 /* Neither on a CPU nor ready for one. */
@@ -63,25 +95,35 @@ static enum rp_status count_threads(const struct rp_view *view, struct rp_qualit
 {
     const struct rp_profile *p = view->profile;
     bool *sampled = rp_calloc(p->threads.n + 1, sizeof *sampled);
+    struct numbers *order = rp_calloc(p->threads.n + 1, sizeof *order);
+    size_t n = 0;
+    enum rp_status status = sampled && order ? RP_OK : rp_fail_nomem(err);
 
-    if (!sampled)
-        return rp_fail_nomem(err);
+    if (status)
+        goto done;
     for (size_t i = 0; i < p->counts.n; i++)
         if (view->stack_of[i] != RP_NO_STACK)
             sampled[p->counts.at[i].thread] = true;
+    for (size_t i = 0; i < p->threads.n; i++)
+        if (sampled[i])
+            order[n++] = numbers_of(p, &p->threads.at[i]);
+    qsort(order, n, sizeof *order, by_numbers);
     for (size_t i = 0; i < p->threads.n; i++) {
         const struct rp_profile_thread *t = &p->threads.at[i];
+        struct numbers thread = numbers_of(p, t);
 
         if (!view->passes[i])
             continue;
         if (sampled[i])
             quality->threads_seen++;
-        else if (!was_busy(t) && (p->processes.n < 2 || !sampled_elsewhere(p, sampled, t)))
+        else if (!was_busy(t) && !sampled_elsewhere(order, n, &thread))
             quality->idle_threads++;
         quality->idle_seconds += (double)off_ns(t) / 1e9;
     }
+done:
+    rp_free(order);
     rp_free(sampled);
-    return RP_OK;
+    return status;
 }
 
 double rp_lost_part(const struct rp_quality *quality, const struct rp_run *run)

@@ -17,6 +17,11 @@ bool rp_waits_measured(const struct rp_profile *profile)
     return profile->run.waits || profile->wait_totals.n;
 }
 
+bool rp_waits_exact(const struct rp_profile *profile)
+{
+    return profile->run.waits == 1 && !profile->run.lost;
+}
+
 /* ---- rows ---- */
 
 static double clamp(double value, double low, double high)
@@ -255,6 +260,8 @@ static struct rp_thread_row divide(const struct rp_waits *w, uint32_t thread)
     struct rp_thread_row row = {.thread = thread, .wall = (double)t->wall_ns / 1e9, .cpu = (double)t->cpu_ns / 1e9,
                                 .preempted = (double)t->preempted_ns / 1e9};
 
+    if (w->view->profile->run.waits && (double)t->wall_ns > (double)t->cpu_ns + (double)t->preempted_ns + waited)
+        row.unknown = ((double)t->wall_ns - (double)t->cpu_ns - (double)t->preempted_ns - waited) / 1e9;
     idle = idle < waited ? idle : waited;
     row.idle = idle / 1e9;
     row.waiting = (waited - idle) / 1e9;
@@ -287,6 +294,7 @@ static void add_threads(struct rp_waits *w)
         w->cpu += row.cpu;
         w->preempted += row.preempted;
         w->waiting += row.waiting;
+        w->unknown += row.unknown;
         w->idle_seconds += row.idle;
         w->idle_threads += row.idle > 0;
     }

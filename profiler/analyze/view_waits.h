@@ -10,7 +10,7 @@
  * thread and class, (its stacked ns / all stacked ns) x exact ns. Where every wait of a class was stacked this is exact, too; where only some were, the
  * split has an interval. For a class of a thread of which no stack was seen threads of its name speak, in
  * that class or the nearest within an octave, with an interval; where there are none it goes into a row of its own. All seconds of one thread add up:
- * cpu + preempted + waiting + idle = wall, on the clock of the switch records. */
+ * cpu + preempted + waiting + idle + unknown = wall, on the clock of the switch records; unknown is what lost records would have told. */
 #ifndef RP_ANALYZE_VIEW_WAITS_H
 #define RP_ANALYZE_VIEW_WAITS_H
 
@@ -50,6 +50,7 @@ struct rp_idle_group {
 struct rp_thread_row {
     uint32_t thread;
     double wall, cpu, preempted, waiting, idle; /* seconds; waiting without idle */
+    double unknown; /* rest of wall: switch records of it were lost */
     double woken; /* of which waiting for a CPU after the wake-up: run delay without preemption */
 };
 struct rp_thread_table {
@@ -87,6 +88,7 @@ struct rp_waits {
     RP_VEC(struct rp_idle_group) idle; /* most seconds first; empty when kept */
     uint32_t idle_threads;             /* threads with idle time */
     double wall, cpu, preempted, waiting, idle_seconds; /* all threads of the view; waiting: not idle, unseen included */
+    double unknown;                    /* of the same threads: time that lost switch records would have told of */
     double busy;                       /* cpu + preempted + waiting: what shares are of */
     double waits;                      /* not idle */
     bool thinned;                      /* not every wait was stacked */
@@ -97,6 +99,9 @@ struct rp_waits {
 /* `keep_idle`: idle waits stand among the rows and count in `busy`. The view must outlive it. */
 enum rp_status rp_waits_new(const struct rp_view *view, bool keep_idle, struct rp_waits **out, struct rp_err *err);
 void rp_waits_free(struct rp_waits *waits);
+
+/* False: times of running and waiting are not exact: waits are sampled, or records were lost, switches perhaps among them. */
+bool rp_waits_exact(const struct rp_profile *profile);
 
 /* True when the profile holds waits, or its threads say how their time divided. */
 bool rp_waits_measured(const struct rp_profile *profile);

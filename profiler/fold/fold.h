@@ -73,6 +73,7 @@ struct rp_fold {
     uint32_t marks[RP_WALK_ENDS]; /* locations of the typed root frames, UINT32_MAX until needed */
     bool children;                /* a process that a watched one forks is watched, too */
     bool unrecorded;              /* no event tells of new mappings: they are read from procfs now and then */
+    bool lossy;                   /* records were lost, switches perhaps among them */
     bool replay;                  /* every process that events name is taken; nothing is asked of procfs */
     uint64_t start_ns;            /* time 0 of the blocks; 0 until known */
     uint64_t first_sample_ns;

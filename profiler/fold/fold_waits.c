@@ -263,7 +263,8 @@ static enum rp_status finish_thread(struct rp_fold *fold, uint32_t thread, uint6
     struct rp_clock *clock = &fold->clocks.at[thread];
     struct rp_thread_info info = {0};
     bool there = !t->end_ns && process->live && rp_thread_read(process->pid, t->tid, &info), ran;
-    uint64_t end = t->end_ns ? t->end_ns : end_ns;
+    bool untold = fold->lossy && fold->waits && !fold->replay && !t->end_ns && !there;
+    uint64_t end = t->end_ns ? t->end_ns : untold ? rp_clock_end_untold(clock, row) : end_ns;
     struct rp_done_wait done = {0};
     enum rp_status status = RP_OK;
 
@@ -272,10 +273,12 @@ static enum rp_status finish_thread(struct rp_fold *fold, uint32_t thread, uint6
     ran = there ? gained(info.cpu_ns, t->cpu_begin_ns) > row->wall_ns / 2 : clock->sample_ns != 0;
     if (there)
         row->run_delay_ns = gained(info.run_delay_ns, t->delay_begin_ns);
-    if (!t->end_ns)
+    if (!t->end_ns && !untold)
         rp_clock_end(clock, row, end, ran, &done);
     if (!fold->waits)
         return finish_by_schedstat(fold, thread, there, &info, err);
+    if (fold->lossy && there)
+        rp_clock_settle_cpu(row, row->wall_ns, gained(info.cpu_ns, t->cpu_begin_ns));
     status = count_wait(fold, thread, &done, err);
     if (!status && fold->hidden_period_ns)
         status = count_hidden(fold, thread, row->cpu_ns, end, err);

@@ -295,6 +295,7 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
         s->start_ns = s->fold.start_ns;
         s->end_ns = s->fold.last_event_ns;
     }
+    s->fold.lossy = s->lost > 0;
     if (!status)
         status = rp_fold_finish(&s->fold, s->end_ns, err);
     if (!status)

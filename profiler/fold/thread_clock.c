@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* See thread_clock.h. Records may be missing (the ring was full) or be there twice (events were replaced): an edge that does not fit the state is passed
- * over, and the time goes on in the state that is known. */
+/* See thread_clock.h. The trap: an edge like the one before it may be the same one twice (events were replaced), which says nothing, or the one between them
+ * was lost (the ring was full), and then nobody knows since when the thread did what it does now. */
 #include "fold/thread_clock.h"
 
 /* From the stack of a switch to its record: both are written by the scheduler, but a hypervisor may come between. */
 #define AT_SWITCH_NS UINT64_C(10000000)
+/* Two events tell of one switch within a microsecond or two; to run and to go again takes longer, or is of no account. */
+#define TWICE_NS UINT64_C(20000)
 
 void rp_clock_begin(struct rp_clock *clock, uint64_t now_ns, enum rp_clock_state state)
 {
@@ -86,15 +88,30 @@ static void settle_beginning(struct rp_clock *clock, bool out)
     clock->born = clock->state == RP_CLOCK_READY; /* what made it ready was before the watch */
 }
 
+/* Leaves the time up to `time_ns` to no state: a record is missing in it. A wait that began with it is none of known length, and its stack is nobody's. */
+static void skip_unknown(struct rp_clock *clock, uint64_t time_ns)
+{
+    if (clock->at_switch.time_ns <= clock->since_ns)
+        clock->at_switch.time_ns = 0;
+    clock->since_ns = time_ns;
+    clock->born = 0;
+}
+
 void rp_clock_edge(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool out, bool preempted, struct rp_done_wait *done)
 {
+    bool fits;
+
     done->out_ns = 0;
     settle_beginning(clock, out);
-    if (clock->state == RP_CLOCK_ENDED || out != (clock->state == RP_CLOCK_RUNNING))
+    fits = out == (clock->state == RP_CLOCK_RUNNING);
+    if (clock->state == RP_CLOCK_ENDED || (!fits && time_ns < clock->since_ns + TWICE_NS))
         return;
     if (out && clock->at_switch.time_ns + AT_SWITCH_NS < time_ns) /* its own record was lost */
         clock->at_switch.time_ns = 0;
-    close_state(clock, row, time_ns, done);
+    if (fits)
+        close_state(clock, row, time_ns, done);
+    else
+        skip_unknown(clock, time_ns);
     clock->state = !out ? RP_CLOCK_RUNNING : preempted ? RP_CLOCK_READY : RP_CLOCK_WAITING;
     if (clock->state != RP_CLOCK_WAITING) /* a stack taken at a preemption is that of no wait */
         clock->at_switch.time_ns = 0;
@@ -102,7 +119,14 @@ void rp_clock_edge(struct rp_clock *clock, struct rp_profile_thread *row, uint64
 
 void rp_clock_sample(struct rp_clock *clock, uint64_t time_ns, uint32_t node, uint64_t weight_ns)
 {
-    if (clock->state == RP_CLOCK_UNKNOWN)
+    bool off = clock->state == RP_CLOCK_WAITING || clock->state == RP_CLOCK_READY;
+    bool lost = off && time_ns >= clock->since_ns + TWICE_NS;
+
+    if (lost) {
+        skip_unknown(clock, time_ns);
+        clock->at_switch.time_ns = 0;
+    }
+    if (lost || clock->state == RP_CLOCK_UNKNOWN)
         clock->state = RP_CLOCK_RUNNING;
     clock->sample_ns = time_ns;
     clock->sample_node = node;
@@ -115,6 +139,23 @@ void rp_clock_end(struct rp_clock *clock, struct rp_profile_thread *row, uint64_
     settle_beginning(clock, ran);
     close_state(clock, row, time_ns, done);
     clock->state = RP_CLOCK_ENDED;
+}
+
+uint64_t rp_clock_end_untold(struct rp_clock *clock, struct rp_profile_thread *row)
+{
+    struct rp_done_wait none;
+
+    if (clock->state == RP_CLOCK_RUNNING)
+        close_state(clock, row, clock->sample_ns, &none);
+    clock->state = RP_CLOCK_ENDED;
+    return clock->since_ns;
+}
+
+void rp_clock_settle_cpu(struct rp_profile_thread *row, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    uint64_t off = row->preempted_ns + row->waiting_ns, most = wall_ns > off ? wall_ns - off : 0;
+
+    row->cpu_ns = cpu_ns < most ? cpu_ns : most;
 }
 
 bool rp_clock_wants_look(const struct rp_clock *clock, uint64_t now_ns, uint64_t least_ns)

@@ -4,9 +4,11 @@
  *     in ──── on a CPU ──── out ──────── waiting ──────── in ── on a CPU ── out, preempted ── ready ── in …
  *                         ^ peek at_switch      ^ peek through procfs, while the wait is open
  *
- * Each moment of a thread's watch is in exactly one state, so cpu + preempted + waiting = wall by construction; records that the kernel could not
- * write shift time between states but lose none. A peek through procfs is younger than the switch records read so far: it is kept until the wait that
- * it fell into is known.
+ * Each moment of a thread's watch is in exactly one state, so cpu + preempted + waiting = wall by construction. Where the kernel could not write a record, a
+ * switch-out follows a switch-out, an in an in, or a sample on a CPU a switch-out: what the thread did between the two is not known and goes into none of the
+ * three, so that what is missing of wall is just that. (Two records lost in a row leave no such trace: a wait, a run and a wait are one long wait then. How long
+ * the thread ran in all is known without records, rp_clock_settle_cpu.) A peek through procfs is younger than the switch records read so far: it is kept until the
+ * wait that it fell into is known.
  *
  * The trap: what a thread did before its first record is told by that record first (out: it ran; in: it did not), and only whether it waited or was ready, as
  * most of 2 000 busy threads on two CPUs are, by procfs. */
@@ -63,10 +65,17 @@ struct rp_done_wait {
 
 void rp_clock_begin(struct rp_clock *clock, uint64_t now_ns, enum rp_clock_state state);
 void rp_clock_edge(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool out, bool preempted, struct rp_done_wait *done);
-/* A sample on a CPU: before the first record it tells the state. */
+/* A sample on a CPU: before the first record it tells the state; while the thread is off the CPU it tells that the record between was lost. */
 void rp_clock_sample(struct rp_clock *clock, uint64_t time_ns, uint32_t node, uint64_t weight_ns);
 /* The end of the thread or of the watch. A thread without any record ran if `ran`, else it was ready or waited. */
 void rp_clock_end(struct rp_clock *clock, struct rp_profile_thread *row, uint64_t time_ns, bool ran, struct rp_done_wait *done);
+
+/* The thread is gone, and the record of its end was lost: its watch ended with the last that is known of it. Gives that time. */
+uint64_t rp_clock_end_untold(struct rp_clock *clock, struct rp_profile_thread *row);
+
+/* After losses, when all other times of `row` are settled: schedstat says that it ran `cpu_ns` of the `wall_ns`. What waits and preemptions leave is the most
+ * that is taken. */
+void rp_clock_settle_cpu(struct rp_profile_thread *row, uint64_t wall_ns, uint64_t cpu_ns);
 
 /* Whether it waits since at least `least_ns` and procfs was not asked about this wait yet. */
 bool rp_clock_wants_look(const struct rp_clock *clock, uint64_t now_ns, uint64_t least_ns);

@@ -98,7 +98,8 @@ struct rp_profile_thread {
     uint32_t comm;    /* string, the last one seen */
     uint64_t wall_ns; /* how long it was watched */
     uint64_t cpu_ns;  /* time on a CPU while watched: switch records when waits are measured, else schedstat */
-    /* All on one clock, when waits are measured (run.waits): cpu + preempted + waiting = wall, idle waits included in waiting. */
+    /* All on one clock, when waits are measured (run.waits): cpu + preempted + waiting = wall, idle waits included in waiting; less than
+     * wall where lost records leave a part unknown. */
     uint64_t preempted_ns, preemptions; /* off the CPU while runnable, by the flag in the switch record */
     uint64_t waiting_ns, waits;         /* from voluntary switch-out to switch-in */
     uint64_t run_delay_ns;              /* schedstat: waiting for a CPU, whether preempted or just woken */

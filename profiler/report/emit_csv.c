@@ -81,10 +81,16 @@ static void groups(const struct rp_report *r, struct rp_buf *out)
     }
 }
 
+/* The last column of tables of times, the same in each row: there is no other place for what holds for all. */
+static const char *exact(const struct rp_report *r)
+{
+    return rp_waits_exact(r->profile) ? "1" : "0";
+}
+
 /* Threads with how their time divides; a thread without a sample has a row, too. */
 static void threads(const struct rp_report *r, struct rp_buf *out)
 {
-    rp_buf_puts(out, "pid,tid,thread,self,share,low,high,total,wall_s,cpu_s,preempted_s,waiting_s,waiting_for_cpu_s,idle_s\r\n");
+    rp_buf_puts(out, "pid,tid,thread,self,share,low,high,total,wall_s,cpu_s,preempted_s,waiting_s,waiting_for_cpu_s,idle_s,unknown_s,times_exact\r\n");
     for (size_t i = 0; i < r->threads.rows.n; i++) {
         const struct rp_thread_row *t = &r->threads.rows.at[i];
         struct rp_group_row none = {.key = t->thread}, row = none;
@@ -92,14 +98,14 @@ static void threads(const struct rp_report *r, struct rp_buf *out)
         for (size_t k = 0; k < r->groups.rows.n; k++)
             row = r->groups.rows.at[k].key == t->thread ? r->groups.rows.at[k] : row;
         put_key(r, t->thread, out);
-        rp_buf_printf(out, ",%" PRIu64 ",%.6f,%.6f,%.6f,%" PRIu64 ",%.6f,%.6f,%.6f,%.6f,%.6f,%.6f\r\n", row.self, row.share, row.low, row.high, row.total,
-                      t->wall, t->cpu, t->preempted, t->waiting, t->woken, t->idle);
+        rp_buf_printf(out, ",%" PRIu64 ",%.6f,%.6f,%.6f,%" PRIu64 ",%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%s\r\n", row.self, row.share, row.low,
+                      row.high, row.total, t->wall, t->cpu, t->preempted, t->waiting, t->woken, t->idle, t->unknown, exact(r));
     }
 }
 
 static void waits(const struct rp_report *r, struct rp_buf *out)
 {
-    rp_buf_puts(out, "id,name,kind,waits,seconds,seconds_half,share_of_wall,mean_s,p50_s,p99_s,max_s\r\n");
+    rp_buf_puts(out, "id,name,kind,waits,seconds,seconds_half,share_of_wall,mean_s,p50_s,p99_s,max_s,times_exact\r\n");
     for (size_t i = 0; r->waits && i < r->waits->rows.n; i++) {
         const struct rp_wait_row *row = &r->waits->rows.at[i];
         const struct cat_category *category = row->category == RP_WAIT_UNSEEN ? NULL : cat_rules_category(r->rules, row->category);
@@ -107,25 +113,25 @@ static void waits(const struct rp_report *r, struct rp_buf *out)
         put_field(out, category ? category->id : "wait.unseen");
         rp_buf_putc(out, ',');
         put_field(out, category ? category->name : "stack not seen");
-        rp_buf_printf(out, ",%s,%.1f,%.6f,%.6f,%.6f,%.9f,%.9f,%.9f,%.9f\r\n", kinds[category ? category->kind : CAT_WAIT], row->waits, row->seconds,
-                      row->half, row->share, row->mean_s, row->p50_s, row->p99_s, row->max_s);
+        rp_buf_printf(out, ",%s,%.1f,%.6f,%.6f,%.6f,%.9f,%.9f,%.9f,%.9f,%s\r\n", kinds[category ? category->kind : CAT_WAIT], row->waits, row->seconds,
+                      row->half, row->share, row->mean_s, row->p50_s, row->p99_s, row->max_s, exact(r));
     }
 }
 
 static void idle(const struct rp_report *r, struct rp_buf *out)
 {
-    rp_buf_puts(out, "name,rule,threads,waits,seconds\r\n");
+    rp_buf_puts(out, "name,rule,threads,waits,seconds,times_exact\r\n");
     for (size_t i = 0; r->waits && i < r->waits->idle.n; i++) {
         const struct rp_idle_group *g = &r->waits->idle.at[i];
 
         put_field(out, g->name);
-        rp_buf_printf(out, ",%s,%" PRIu32 ",%.1f,%.6f\r\n", cat_rules_rule(r->rules, g->rule)->id, g->threads, g->waits, g->seconds);
+        rp_buf_printf(out, ",%s,%" PRIu32 ",%.1f,%.6f,%s\r\n", cat_rules_rule(r->rules, g->rule)->id, g->threads, g->waits, g->seconds, exact(r));
     }
 }
 
 static void locks(const struct rp_report *r, struct rp_buf *out)
 {
-    rp_buf_puts(out, "name,pid,address,waits,seconds,share_of_wall,max_s,holder_known\r\n");
+    rp_buf_puts(out, "name,pid,address,waits,seconds,share_of_wall,max_s,holder_known,times_exact\r\n");
     for (uint32_t i = 0; i < r->locks.rows.n; i++) {
         const struct rp_lock_row *row = &r->locks.rows.at[i];
         const struct rp_lock *lock = &r->profile->locks.at[row->lock];
@@ -137,7 +143,7 @@ static void locks(const struct rp_report *r, struct rp_buf *out)
                       row->seconds, row->share, row->max_s);
         if (!row->of_all)
             rp_buf_printf(out, "%.6f", row->known);
-        rp_buf_puts(out, "\r\n");
+        rp_buf_printf(out, ",%s\r\n", exact(r));
         out->failed |= name.failed;
         rp_buf_release(&name);
     }

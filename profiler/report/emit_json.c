@@ -61,6 +61,10 @@ static void run_and_quality(const struct rp_report *r, struct rp_json *w)
     rp_json_key_u64(w, "truncated", q->truncated);
     rp_json_key_u64(w, "guessed", q->guessed);
     rp_json_key_u64(w, "unnamed", q->unnamed);
+    if (r->waits) {
+        rp_json_key(w, "times_exact");
+        rp_json_bool(w, rp_waits_exact(r->profile));
+    }
     rp_json_end(w);
 }
 
@@ -208,6 +212,7 @@ static void thread_times(const struct rp_report *r, struct rp_json *w, uint32_t 
         rp_json_key_double(w, "waiting_s", row->waiting, SECONDS_DIGITS);
         rp_json_key_double(w, "waiting_for_cpu_s", row->woken, SECONDS_DIGITS);
         rp_json_key_double(w, "idle_s", row->idle, SECONDS_DIGITS);
+        rp_json_key_double(w, "unknown_s", row->unknown, SECONDS_DIGITS);
     }
 }
 

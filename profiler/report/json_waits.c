@@ -147,6 +147,7 @@ static void times(const struct rp_report *r, struct rp_json *w)
     rp_json_key_double(w, "preempted_s", s->preempted, SECONDS_DIGITS);
     rp_json_key_double(w, "waiting_s", s->waiting, SECONDS_DIGITS);
     rp_json_key_double(w, "idle_s", s->idle_seconds, SECONDS_DIGITS);
+    rp_json_key_double(w, "unknown_s", s->unknown, SECONDS_DIGITS);
     rp_json_key_double(w, "cores_used", run > 0 ? s->cpu / run : 0, SHARE_DIGITS);
     rp_json_key_u64(w, "cpus_allowed", r->profile->run.cpus);
     rp_json_key_string(w, "waits", r->profile->run.waits == 2 ? "sampled" : "exact");

@@ -63,7 +63,7 @@ static enum rp_status note_lost(struct rp_report *r, struct rp_err *err)
 {
     const struct rp_quality *q = &r->quality;
     double lost = rp_lost_part(q, &r->profile->run);
-    bool mixed = r->profile->run.switches > 0;
+    bool mixed = r->profile->run.waits == 1 || r->profile->run.switches > 0;
     struct rp_buf b = {0};
 
     if (lost > lost_worth) {

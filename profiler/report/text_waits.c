@@ -15,7 +15,7 @@
 
 enum { PAYERS_MAX = 4, IDLE_MAX = 12, LOCKS_MAX = 10, HOLDERS_MAX = 3 };
 
-static const double payer_worth = 0.03;
+static const double payer_worth = 0.03, unknown_worth = 0.001;
 
 #define DOT " \xc2\xb7 "
 #define PLUS_MINUS "\xc2\xb1"
@@ -124,6 +124,11 @@ void rp_text_time(const struct rp_report *r, struct rp_buf *out)
         rp_buf_puts(&b, DOT);
         rp_figure_put_duration(&b, w->idle_seconds);
         rp_buf_printf(&b, " idle in %" PRIu32 " thread%s, dropped", w->idle_threads, w->idle_threads == 1 ? "" : "s");
+    }
+    if (w->unknown > 0 && w->unknown >= unknown_worth * w->wall) {
+        rp_buf_puts(&b, DOT);
+        rp_figure_put_duration(&b, w->unknown);
+        rp_buf_puts(&b, " unknown (switch records are missing)");
     }
     rp_text_wrap(out, rp_buf_text(&b), 0, 2, r->options.width);
     out->failed |= b.failed;

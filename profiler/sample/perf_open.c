@@ -162,6 +162,13 @@ uint64_t rp_perf_event_id(int fd)
     return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
 }
 
+uint64_t rp_perf_event_count(int fd)
+{
+    uint64_t values[2] = {0}; /* value, lost where that is counted */
+
+    return read(fd, values, sizeof values) >= (ssize_t)sizeof *values ? values[0] : 0;
+}
+
 uint64_t rp_perf_event_lost(int fd, bool count_lost)
 {
     uint64_t values[2] = {0}; /* value, lost */

@@ -45,6 +45,9 @@ uint64_t rp_perf_event_id(int fd);
 /* Lost records of an event opened with count_lost; 0 otherwise. */
 uint64_t rp_perf_event_lost(int fd, bool count_lost);
 
+/* How far an event has counted; of the CPU clock: nanoseconds for which it was on. */
+uint64_t rp_perf_event_count(int fd);
+
 /* Nanoseconds between samples. */
 uint64_t rp_perf_period_ns(uint32_t hz);
 

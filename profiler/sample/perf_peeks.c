@@ -37,7 +37,7 @@ static bool open_beside(struct rp_perf_sampler *s, const struct rp_perf_event *e
         close(fd);
         return false;
     }
-    *slot = (struct rp_perf_event){fd, event->tid, event->ring, id};
+    *slot = (struct rp_perf_event){fd, event->tid, event->ring, id, 0};
     return true;
 }
 

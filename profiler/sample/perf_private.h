@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by sample_perf.c (events out) and perf_set.c (which events are open) only. */
+/* Shared by sample_perf.c (events out) and those that say which events are open: perf_set.c, perf_clocks.c, perf_peeks.c, perf_hotplug.c. */
 #ifndef RP_SAMPLE_PERF_PRIVATE_H
 #define RP_SAMPLE_PERF_PRIVATE_H
 
@@ -7,6 +7,7 @@
 
 #include "base/index.h"
 #include "base/vec.h"
+#include "sample/perf_cpus.h"
 #include "sample/perf_open.h"
 #include "sample/perf_owner.h"
 #include "sample/perf_record.h"
@@ -20,6 +21,7 @@ struct rp_perf_event {
     int tid;
     uint32_t ring;
     uint64_t id;
+    uint64_t count; /* when it was last looked whether it stands still; 0: not yet */
 };
 
 struct rp_perf_events {
@@ -47,9 +49,13 @@ struct rp_perf_peeks {
 struct rp_perf_clocks {
     struct rp_perf_events events; /* empty: the threads have their own */
     struct rp_perf_ids ids;       /* of all that were ever opened */
-    bool refused;
-    uint64_t window_ns, seen; /* since when, switch records by then */
-    uint32_t often;           /* windows in a row */
+    bool refused;                 /* whatever samples now goes on to the end */
+    uint64_t foreign;             /* samples of other processes, dropped */
+    uint64_t window_ns;           /* since when, and what there was by then: */
+    struct rp_perf_clocks_by {
+        uint64_t switches, samples, foreign, lost;
+    } by;
+    uint32_t often;               /* windows in a row that speak for a change */
 };
 
 struct rp_perf_target {
@@ -71,6 +77,7 @@ struct rp_perf_sampler {
     struct rp_perf_want want;
     RP_VEC(struct rp_perf_target) targets;
     struct rp_index target_index; /* of pid: each record asks */
+    struct rp_cpu_list cpus; /* that were on at the beginning */
     RP_VEC(struct rp_perf_ring) rings;
     struct rp_perf_pending *pending; /* one per ring */
     RP_VEC(struct pollfd) polls;     /* rings, then targets */
@@ -85,6 +92,8 @@ struct rp_perf_sampler {
     struct rp_stack_growth growth;
     bool running;
     bool off; /* by toggle */
+    uint64_t cpus_ns;            /* when CPUs were last looked at */
+    bool cpu_came, cpu_changed;  /* the note says so */
 };
 
 /* Adds a process to those whose records count, unless it is one already or there are too many. One that has ended lives again: its number is that of a new
@@ -115,7 +124,8 @@ enum rp_status rp_perf_set_replace(struct rp_perf_sampler *s, const struct rp_pe
 bool rp_perf_ids_add(struct rp_perf_ids *ids, uint64_t id);
 bool rp_perf_ids_have(const struct rp_perf_ids *ids, uint64_t id);
 
-/* After each drain: where threads switch often, the clocks of whole CPUs take over. RP_NOMEM only. */
+/* After each drain: where threads switch often, the clocks of whole CPUs take over; where other processes then fill the rings, the threads' own do again.
+ * RP_NOMEM only. */
 enum rp_status rp_perf_clocks_adapt(struct rp_perf_sampler *s, uint64_t now_ns, struct rp_err *err);
 /* Opens them anew with the stack copy that is wanted now. False: the old ones go on. */
 bool rp_perf_clocks_reopen(struct rp_perf_sampler *s);
@@ -125,6 +135,11 @@ void rp_perf_peeks_open(struct rp_perf_sampler *s);
 /* After each drain: fits the period to the rate, and draws each event's anew around it. */
 void rp_perf_peeks_adapt(struct rp_perf_sampler *s, uint64_t now_ns);
 void rp_perf_peeks_close(struct rp_perf_sampler *s);
+
+/* After each drain, once a second: looks whether CPUs were switched off or on. RP_NOMEM only. */
+enum rp_status rp_perf_cpus_check(struct rp_perf_sampler *s, uint64_t now_ns, struct rp_err *err);
+/* The same with the list of those that are on. */
+enum rp_status rp_perf_cpus_compare(struct rp_perf_sampler *s, const struct rp_cpu_list *online, struct rp_err *err);
 
 /* How many events may be open at the same time. */
 size_t rp_perf_set_room(const struct rp_perf_sampler *s);

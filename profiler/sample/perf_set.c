@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "sample/perf_cpus.h"
 #include "sample/perf_private.h"
 #include "target/permission.h"
 #include "target/process.h"
@@ -145,7 +144,7 @@ static int open_on_all_cpus(struct rp_perf_sampler *s, int tid, struct rp_perf_e
         if (fd < 0) {
             result = fd;
         } else {
-            events->at.at[events->at.n++] = (struct rp_perf_event){fd, tid, r, rp_perf_event_id(fd)};
+            events->at.at[events->at.n++] = (struct rp_perf_event){fd, tid, r, rp_perf_event_id(fd), 0};
             if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->rings.at[r].fd) != 0)
                 result = -errno;
         }
@@ -295,11 +294,11 @@ static enum rp_status map_rings(struct rp_perf_sampler *s, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_status open_rings(struct rp_perf_sampler *s, const struct rp_cpu_list *cpus, struct rp_err *err)
+static enum rp_status open_rings(struct rp_perf_sampler *s, struct rp_err *err)
 {
-    for (size_t i = 0; i < cpus->at.n; i++) {
+    for (size_t i = 0; i < s->cpus.at.n; i++) {
         struct rp_perf_ring ring, *slot;
-        int result = rp_perf_ring_open(&ring, cpus->at.at[i]);
+        int result = rp_perf_ring_open(&ring, s->cpus.at.at[i]);
 
         if (result == -ENODEV)
             continue;
@@ -381,15 +380,14 @@ static void clamp_rate(struct rp_perf_sampler *s)
 
 enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err)
 {
-    struct rp_cpu_list cpus = {0};
     struct opening o = {0};
-    enum rp_status status = rp_cpu_list_read(&cpus, err);
+    enum rp_status status = rp_cpu_list_read(&s->cpus, err);
 
     clamp_rate(s);
     if (!status)
-        status = probe(s, cpus.at.at[0], err);
+        status = probe(s, s->cpus.at.at[0], err);
     if (!status)
-        status = open_rings(s, &cpus, err);
+        status = open_rings(s, err);
     if (!status)
         status = open_threads(s, rp_perf_set_room(s), &s->events, &o, err);
     if (!status && !s->events.at.n)
@@ -399,7 +397,6 @@ enum rp_status rp_perf_set_open(struct rp_perf_sampler *s, struct rp_err *err)
         note_opening(s, &o);
         rp_perf_peeks_open(s);
     }
-    rp_vec_release(&cpus.at);
     return status;
 }
 

@@ -36,7 +36,7 @@ static enum rp_status perf_start(struct rp_sampler *base, struct rp_err *err)
         return status;
     s->running = true;
     s->stats.waits = s->want.switches;
-    s->peeks.window_ns = s->clocks.window_ns = rp_now_ns();
+    s->peeks.window_ns = s->clocks.window_ns = s->cpus_ns = rp_now_ns();
     if (!s->options.enable_on_exec && (!rp_perf_set_enable(&s->events, true) || !rp_perf_set_enable(&s->peeks.events, true)))
         return rp_fail(err, RP_FAILED, "an event could not be switched on (%s); try again", strerror(errno));
     return RP_OK;
@@ -201,8 +201,10 @@ static enum rp_status deliver(struct rp_perf_sampler *s, uint32_t r, rp_event_si
     if (s->options.children && is_birth(&record->event) && rp_perf_is_target(s, record->event.u.fork.parent_pid) &&
         rp_perf_target_add(s, record->event.pid, err))
         return err->status;
-    if (!rp_perf_is_target(s, record->event.pid))
+    if (!rp_perf_is_target(s, record->event.pid)) {
+        s->clocks.foreign += is_by_clock(s, record);
         return RP_OK;
+    }
     switch (is_by_clock(s, record) ? judge_clock(s, r, record) : peek ? judge_peek(s, r, record) : judge(s, r, record)) {
     case RP_PERF_NOMEM:
         return rp_fail_nomem(err);
@@ -257,6 +259,8 @@ static enum rp_status perf_drain(struct rp_sampler *base, bool final, rp_event_s
     }
     if (s->running && !s->off && !status)
         status = rp_perf_clocks_adapt(s, rp_now_ns(), err);
+    if (s->running && !s->off && !status)
+        status = rp_perf_cpus_check(s, rp_now_ns(), err);
     if (s->running)
         rp_perf_peeks_adapt(s, rp_now_ns());
     return status;
@@ -369,6 +373,7 @@ static void perf_free(struct rp_sampler *base)
     for (size_t i = 0; i < s->rings.n; i++)
         rp_perf_ring_close(&s->rings.at[i]);
     rp_vec_release(&s->rings);
+    rp_vec_release(&s->cpus.at);
     for (size_t i = 0; i < s->targets.n; i++)
         rp_close(&s->targets.at[i].pidfd);
     rp_vec_release(&s->targets);

@@ -76,7 +76,7 @@ static void test_covered_twice_counts_once(void **state)
         assert_non_null(slot);
         assert_int_equal(ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, inside->rings.at[i].fd), 0);
         assert_int_equal(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
-        *slot = (struct rp_perf_event){fd, r.child.pid, i, rp_perf_event_id(fd)};
+        *slot = (struct rp_perf_event){fd, r.child.pid, i, rp_perf_event_id(fd), 0};
     }
     perf_run_until(&r, &r.seen.samples, 500);
     assert_true(inside->events.at.n < events + inside->rings.n);

@@ -155,6 +155,29 @@ static void test_a_thread_that_ran_is_not_idle(void **state)
     fake_view_release(&v);
 }
 
+/* A thread goes on after an execve under its number: it is not idle for having no sample under the program before. Another thread's number is not its. */
+static void test_a_thread_sampled_after_an_exec_is_not_idle(void **state)
+{
+    static const char execs[] = ".run seconds=10 hz=100 waits=0\n"
+                                ".thread first/7 pid=7 wall=1 cpu=0\n"
+                                ".thread gone/8 pid=7 wall=1 cpu=0\n"
+                                ".thread stranger/7 pid=9 wall=1 cpu=0\n"
+                                ".process 7 comm=second command=./second generation=1\n"
+                                "f;main 10 pid=7 thread=second/7\n"
+                                ".process 7 comm=third command=./third generation=2\n"
+                                ".thread third/7 pid=7 wall=1 cpu=0\n";
+    struct fake_view v;
+    struct rp_quality q;
+    struct rp_err err = {0};
+
+    (void)state;
+    fake_view(&v, execs, view_rules, NULL);
+    assert_int_equal(rp_view_quality(v.view, &q, &err), RP_OK);
+    assert_int_equal(q.threads_seen, 1);
+    assert_int_equal(q.idle_threads, 2);
+    fake_view_release(&v);
+}
+
 /* What launched the program is of no use to who asks for one of its threads. */
 static void test_threads_before_an_exec_are_not_offered(void **state)
 {
@@ -472,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_an_empty_view_has_uncategorized),
         cmocka_unit_test(test_quality),
         cmocka_unit_test(test_a_thread_that_ran_is_not_idle),
+        cmocka_unit_test(test_a_thread_sampled_after_an_exec_is_not_idle),
         cmocka_unit_test(test_threads_before_an_exec_are_not_offered),
         cmocka_unit_test(test_thread_filter),
         cmocka_unit_test(test_no_kernel_asks_the_user_frames),

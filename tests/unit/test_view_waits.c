@@ -64,6 +64,30 @@ static void test_the_parts_of_a_thread_sum_to_wall(void **state)
     fake_waits_release(&t);
 }
 
+/* What of a thread's watch is in none of its times: records were lost there. It is in no share. */
+static void test_time_that_no_record_tells_of_is_unknown(void **state)
+{
+    static const char gap[] = ".run seconds=10 hz=100 waits=1 lost=5\n"
+                              ".thread gap/1 wall=10 cpu=4 preempted=1 waiting=2\n"
+                              ".thread whole/2 wall=10 cpu=4 preempted=1 waiting=5\n"
+                              "f;main 10 thread=gap/1\n";
+    struct fake_waits t;
+    struct rp_thread_table table;
+    struct rp_err err;
+
+    (void)state;
+    fake_waits(&t, gap, false, NULL);
+    assert_int_equal(rp_waits_threads(t.w, &table, &err), RP_OK);
+    assert_int_equal(table.rows.n, 2);
+    fake_close_to(table.rows.at[0].unknown, 0); /* whole/2 is first: it did more */
+    fake_close_to(table.rows.at[1].unknown, 3);
+    fake_close_to(t.w->unknown, 3);
+    fake_close_to(t.w->busy, 17);
+    assert_false(rp_waits_exact(rp_view_profile(t.w->view)));
+    rp_thread_table_release(&table);
+    fake_waits_release(&t);
+}
+
 static void test_idle_is_grouped_by_name_and_rule(void **state)
 {
     struct fake_waits t;
@@ -453,6 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_hold_what_was_written),
         cmocka_unit_test(test_the_parts_of_a_thread_sum_to_wall),
+        cmocka_unit_test(test_time_that_no_record_tells_of_is_unknown),
         cmocka_unit_test(test_idle_is_grouped_by_name_and_rule),
         cmocka_unit_test(test_thread_names_lose_their_numbers),
         cmocka_unit_test(test_thinned_stacks_keep_their_time_by_class),

@@ -115,6 +115,87 @@ static void test_records_before_the_watch_and_lost_ones_lose_no_time(void **stat
     assert_times(&o, 500, 0, 500); /* nothing after the end */
 }
 
+/* Edges in microseconds, each with what it says; a gap is what the record that is missing would have told. */
+struct lossy {
+    const char *what;
+    struct {
+        uint64_t us;
+        char kind; /* o out, p out while it could run, i in, s sample on a CPU; 0 the end of the watch */
+    } at[8];
+    uint64_t cpu, preempted, waiting, waits; /* of a watch that begins running at 0 */
+};
+
+static const struct lossy lossy[] = {
+    {"nothing lost", {{100, 'o'}, {300, 'i'}, {400, 'p'}, {450, 'i'}, {1000, 0}}, 100 + 100 + 550, 50, 200, 1},
+    {"an in: how long it waited and ran is not known", {{100, 'o'}, {700, 'o'}, {900, 'i'}, {1000, 0}}, 200, 0, 200, 1},
+    {"an out", {{100, 'o'}, {300, 'i'}, {700, 'i'}, {1000, 0}}, 100 + 300, 0, 200, 1},
+    {"an in, then it was preempted", {{100, 'o'}, {700, 'p'}, {900, 'i'}, {1000, 0}}, 200, 200, 0, 0},
+    {"an in after a preemption", {{100, 'p'}, {700, 'o'}, {900, 'i'}, {1000, 0}}, 200, 0, 200, 1},
+    {"an in, which a sample betrays", {{100, 'o'}, {600, 's'}, {700, 's'}, {800, 'o'}, {1000, 0}}, 100 + 200, 0, 200, 1},
+    {"an in and an out, which a sample between betrays", {{100, 'o'}, {600, 's'}, {800, 'i'}, {1000, 0}}, 100 + 200, 0, 0, 0},
+    {"an out and the end", {{100, 'o'}, {300, 'i'}, {500, 'i'}, {1000, 0}}, 100 + 500, 0, 200, 1},
+    {"told twice is nothing lost", {{100, 'o'}, {102, 'o'}, {300, 'i'}, {301, 'i'}, {1000, 0}}, 100 + 700, 0, 200, 1},
+    {"a sample of the moment of going", {{100, 'o'}, {101, 's'}, {300, 'i'}, {1000, 0}}, 100 + 700, 0, 200, 1},
+};
+
+static void test_time_in_which_a_record_is_missing_is_in_no_state(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof lossy / sizeof *lossy; i++) {
+        const struct lossy *l = &lossy[i];
+        struct one o = {0};
+        size_t k = 0;
+
+        rp_clock_begin(&o.clock, 0, RP_CLOCK_RUNNING);
+        for (; l->at[k].kind; k++) {
+            if (l->at[k].kind == 's')
+                rp_clock_sample(&o.clock, l->at[k].us * 1000, 1, 1000);
+            else
+                edge(&o, l->at[k].us * 1000, l->at[k].kind != 'i', l->at[k].kind == 'p');
+        }
+        rp_clock_end(&o.clock, &o.row, l->at[k].us * 1000, false, &o.done);
+        if (o.row.cpu_ns != l->cpu * 1000 || o.row.preempted_ns != l->preempted * 1000 || o.row.waiting_ns != l->waiting * 1000 || o.row.waits != l->waits)
+            fail_msg("%s: cpu %lu, preempted %lu, waiting %lu in %lu", l->what, (unsigned long)o.row.cpu_ns, (unsigned long)o.row.preempted_ns,
+                     (unsigned long)o.row.waiting_ns, (unsigned long)o.row.waits);
+    }
+}
+
+/* What was seen in the wait before the gap is not the stack of the one after it. */
+static void test_a_look_is_not_carried_over_a_missing_record(void **state)
+{
+    struct one o = {0};
+
+    (void)state;
+    rp_clock_begin(&o.clock, 1000, RP_CLOCK_RUNNING);
+    o.clock.at_switch = (struct rp_look){.time_ns = 1999, .node = 5, .owner = RP_NO_THREAD, .syscall = -1};
+    edge(&o, 2000, true, false);
+    edge(&o, 900000, true, false);
+    edge(&o, 950000, false, false);
+    assert_int_equal(o.done.out_ns, 900000);
+    assert_int_equal(o.done.look.node, 0);
+    edge(&o, 960000, true, false);
+    o.clock.at_switch = (struct rp_look){.time_ns = 999999, .node = 6, .owner = RP_NO_THREAD, .syscall = -1};
+    edge(&o, 1000000, true, false); /* its own look came before it */
+    edge(&o, 1100000, false, false);
+    assert_int_equal(o.done.look.node, 6);
+}
+
+/* schedstat knows how long a thread ran, whatever was lost. */
+static void test_cpu_time_is_settled_without_records(void **state)
+{
+    struct rp_profile_thread row = {.cpu_ns = 300, .preempted_ns = 100, .waiting_ns = 200};
+
+    (void)state;
+    rp_clock_settle_cpu(&row, 1000, 650);
+    assert_int_equal(row.cpu_ns, 650);
+    rp_clock_settle_cpu(&row, 1000, 250); /* a run that two lost records made of two */
+    assert_int_equal(row.cpu_ns, 250);
+    rp_clock_settle_cpu(&row, 1000, 5000); /* read some time after the end of the watch */
+    assert_int_equal(row.cpu_ns, 700);
+    rp_clock_settle_cpu(&row, 250, 5000);
+    assert_int_equal(row.cpu_ns, 0);
+}
+
 static struct rp_look seen(uint64_t time_ns, uint32_t node)
 {
     return (struct rp_look){.time_ns = time_ns, .node = node, .owner = RP_NO_THREAD, .syscall = 202};
@@ -249,7 +330,11 @@ static void test_a_thread_in_a_mutex_is_seen_with_its_stack(void **state)
     assert_int_equal(event.u.peek.syscall, SYS_futex);
     assert_ptr_equal((void *)(uintptr_t)event.u.peek.args[0], &held);
     assert_true(event.u.peek.sample.sp_only && event.u.peek.sample.stack_bytes > 256);
-    assert_int_equal(rp_peek_procfs((uint32_t)getpid(), waiter_tid, stack, &event), RP_PEEK_GONE);
+    for (int i = 0; i < 20000 && end != RP_PEEK_GONE; i++) { /* joined, it may still be on its way out */
+        nanosleep(&ms, NULL);
+        end = rp_peek_procfs((uint32_t)getpid(), waiter_tid, stack, &event);
+    }
+    assert_int_equal(end, RP_PEEK_GONE);
     assert_int_equal(rp_peek_procfs((uint32_t)getpid(), (uint32_t)getpid(), stack, &event), RP_PEEK_RUNNING);
 }
 
@@ -363,6 +448,26 @@ static void test_what_the_invisible_kernel_took_is_counted(void **state)
     assert_int_equal(b->profile.threads.at[0].cpu_ns, 10500);
 }
 
+/* The thread is not there any more, and no record told of its end: what it did between the last that is known and the end of the watch it did not do. */
+static void test_an_end_that_was_lost_is_no_endless_wait(void **state)
+{
+    struct fold_bench *b = *state;
+
+    fold_bench_send(b, switched(1000, 7, true, false));
+    fold_bench_send(b, switched(3000, 7, false, false));
+    fold_bench_send(b, switched(4000, 7, true, false));
+    fold_bench_send(b, switched(1000, 8, false, false));
+    fold_bench_send(b, fold_bench_sample(3500, 7, 8, chain, 2));
+    b->fold.lossy = true;
+    b->fold.replay = false;
+    assert_int_equal(rp_fold_finish(&b->fold, 9000, &b->err), RP_OK);
+    assert_int_equal(b->profile.threads.at[0].wall_ns, 3000);
+    assert_int_equal(b->profile.threads.at[0].waiting_ns, 2000);
+    assert_int_equal(b->profile.threads.at[0].waits, 1);
+    assert_int_equal(b->profile.threads.at[1].wall_ns, 2500);
+    assert_int_equal(b->profile.threads.at[1].cpu_ns, 2500);
+}
+
 static void test_exec_ends_all_and_goes_on_running(void **state)
 {
     struct fold_bench *b = *state;
@@ -388,12 +493,16 @@ int main(void)
         cmocka_unit_test(test_a_look_belongs_to_the_wait_it_fell_into),
         cmocka_unit_test(test_a_stack_at_the_switch_is_preferred_and_not_kept_over_a_preemption),
         cmocka_unit_test(test_a_wait_is_looked_at_once),
+        cmocka_unit_test(test_time_in_which_a_record_is_missing_is_in_no_state),
+        cmocka_unit_test(test_a_look_is_not_carried_over_a_missing_record),
+        cmocka_unit_test(test_cpu_time_is_settled_without_records),
         cmocka_unit_test(test_text_of_procfs),
         cmocka_unit_test(test_a_thread_in_a_mutex_is_seen_with_its_stack),
         cmocka_unit_test(test_numbers_out_of_code),
         cmocka_unit_test_setup_teardown(test_waits_reach_the_profile_with_stack_and_lock, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(test_open_waits_count_to_the_end_of_the_thread_or_the_watch, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(test_what_the_invisible_kernel_took_is_counted, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_an_end_that_was_lost_is_no_endless_wait, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(test_exec_ends_all_and_goes_on_running, fold_bench_set_up, fold_bench_tear_down),
     };
 
