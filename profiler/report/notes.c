@@ -68,10 +68,10 @@ static enum rp_status note_lost(struct rp_report *r, struct rp_err *err)
 
     if (lost > lost_worth) {
         count_of(&b, q->lost, mixed ? "record was" : "sample was", mixed ? "records were" : "samples were");
-        rp_buf_printf(&b, " lost (%.1f %%) because the buffers were full; shares are those of the samples kept%s. A lower --freq helps,%s and so does a larger"
-                          " limit of locked memory (ulimit -l).",
+        rp_buf_printf(&b, " lost (%.1f %%) because the buffers were full; shares are those of the samples kept%s. A lower --freq helps%s; so"
+                          " does a machine less busy.",
                       100 * lost, mixed ? ", and times of running and waiting are not exact: switches are among what was lost" : "",
-                      mixed ? " --no-waiting, a machine less busy," : "");
+                      mixed ? ", and --no-waiting" : "");
     }
     return note(r, "lost", &b, err);
 }
