@@ -363,7 +363,7 @@ enum rp_status cat_matcher_symbol(struct cat_matcher *m, const struct cat_symbol
             m->hit[m->matched[i] >> 6] = 0;
         m->nmatched = 0;
     }
-    if (!rp_vec_reserve(&m->pool, n) || !rp_vec_reserve(&m->symbols, 1))
+    if (!rp_vec_reserve(&m->pool, (size_t)n + 1) || !rp_vec_reserve(&m->symbols, 1)) /* never NULL: places in it are counted from there */
         return rp_fail_nomem(err);
     for (uint32_t i = 0; i < n; i++) {
         const struct cat_rule *rule = m->gathered[i] < m->nrules ? &m->rules->rules.at[m->gathered[i]] : NULL;

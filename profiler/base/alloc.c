@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* See alloc.h. The counter is not atomic: rowprof allocates on one thread. */
+/* See alloc.h. The counter is atomic because the ptrace backend's thread allocates, too. */
 #include "base/alloc.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t fail_at;
-static uint64_t calls;
+static _Atomic uint64_t fail_at;
+static _Atomic uint64_t calls;
 
 static bool refused(void)
 {
-    calls++;
-    return fail_at && calls == fail_at;
+    uint64_t call = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1;
+
+    return call == atomic_load_explicit(&fail_at, memory_order_relaxed);
 }
 
 void *rp_calloc(size_t count, size_t size)
@@ -41,6 +43,21 @@ char *rp_strndup(const char *text, size_t length)
     return copy;
 }
 
+#ifdef RP_ALWAYS_MOVES
+enum { MOVED_MAX = 64 * 1024 }; /* the same code fills the larger ones, and moving those each time takes minutes */
+
+void rp_move(void **block, size_t bytes)
+{
+    void *moved = *block && bytes && bytes <= MOVED_MAX ? malloc(bytes) : NULL;
+
+    if (!moved)
+        return;
+    memcpy(moved, *block, bytes);
+    free(*block);
+    *block = moved;
+}
+#endif
+
 void rp_free(void *block)
 {
     free(block);
@@ -48,9 +65,8 @@ void rp_free(void *block)
 
 uint64_t rp_alloc_fail_at(uint64_t n)
 {
-    uint64_t made = calls;
+    uint64_t made = atomic_exchange_explicit(&calls, 0, memory_order_relaxed);
 
-    fail_at = n;
-    calls = 0;
+    atomic_store_explicit(&fail_at, n, memory_order_relaxed);
     return made;
 }

@@ -19,6 +19,18 @@ char *rp_strndup(const char *text, size_t length);
 /* `block` may be NULL. Everything above is freed with this. */
 void rp_free(void *block);
 
+/* Nothing, unless built with RP_ALWAYS_MOVES (the sanitizer preset): then what grows moves at every chance to grow, not once
+ * in a while, so that a pointer kept over one is always found. Moves `*block`, of `bytes` bytes. Counts as no allocation. */
+#ifdef RP_ALWAYS_MOVES
+void rp_move(void **block, size_t bytes);
+#else
+static inline void rp_move(void **block, size_t bytes)
+{
+    (void)block;
+    (void)bytes;
+}
+#endif
+
 /* Tests only: the n-th allocation from now on fails (1 = the next); 0 switches it off. Returns how many allocations were
  * made since the last call. */
 uint64_t rp_alloc_fail_at(uint64_t n);

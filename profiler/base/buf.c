@@ -18,8 +18,10 @@ static bool make_room(struct rp_buf *buf, size_t more)
         return false;
     }
     need++; /* the final NUL */
-    if (need <= buf->capacity)
+    if (need <= buf->capacity) {
+        rp_move((void **)&buf->data, buf->capacity);
         return true;
+    }
     while (room < need)
         room = room > SIZE_MAX / 2 ? need : room * 2;
     grown = rp_reallocarray(buf->data, room, 1);

@@ -50,6 +50,8 @@ uint32_t *rp_index_find(struct rp_index *index, uint32_t hash, rp_index_same *sa
         return NULL;
     if (index->n >= (index->mask + 1) / 3 * 2 && (index->mask >= UINT32_MAX / 4 || !resize(index, (index->mask + 1) * 2)))
         return NULL;
+    rp_move((void **)&index->slots, ((size_t)index->mask + 1) * sizeof *index->slots);
+    rp_move((void **)&index->hashes, ((size_t)index->mask + 1) * sizeof *index->hashes);
     return &index->slots[probe(index, hash, same, context)];
 }
 

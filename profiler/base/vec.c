@@ -13,8 +13,10 @@ bool rp_vec_grow_(void **at, size_t n, size_t *cap, size_t more, size_t size)
 
     if (__builtin_add_overflow(n, more, &need))
         return false;
-    if (need <= *cap)
+    if (need <= *cap) {
+        rp_move(at, *cap * size);
         return true;
+    }
     while (room < need)
         room = room > SIZE_MAX / 2 ? need : room * 2;
     if (__builtin_mul_overflow(room, size, &bytes) || bytes > RP_VEC_MAX_BYTES)

@@ -104,7 +104,8 @@ static enum rp_status add_suspects(const struct rp_shapes *shapes, const struct 
         if (!added->name)
             return rp_fail_nomem(err);
     }
-    qsort(check->suspects.at, check->suspects.n, sizeof *check->suspects.at, by_misfit);
+    if (check->suspects.n)
+        qsort(check->suspects.at, check->suspects.n, sizeof *check->suspects.at, by_misfit);
     return RP_OK;
 }
 

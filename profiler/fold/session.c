@@ -293,7 +293,7 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
         status = rp_snapshot_writer_finish(s->writer, err);
     if (s->options.from_snapshots) { /* the time is that of the recording, not of reading it */
         s->start_ns = s->fold.start_ns;
-        s->end_ns = s->fold.last_event_ns;
+        s->end_ns = s->fold.last_event_ns > s->start_ns ? s->fold.last_event_ns : s->start_ns; /* looks through procfs alone end nothing */
     }
     s->fold.lossy = s->lost > 0;
     if (!status)

@@ -139,7 +139,7 @@ static enum rp_status replay_drain(struct rp_sampler *base, bool final, rp_event
         }
         if (!status)
             status = emit_maps(s, event.time_ns, sink, context, err);
-        if (event.kind == RP_EVENT_SWITCH)
+        if (!status && event.kind == RP_EVENT_SWITCH)
             s->stats.waits = 1;
         if (!status && event.kind == RP_EVENT_SAMPLE) {
             s->stats.samples++;

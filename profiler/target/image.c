@@ -130,7 +130,7 @@ static enum rp_status get_vdso(struct rp_images *images, const struct rp_image_k
         bytes = NULL;
     for (size_t i = 0; i < images->at.n; i++) {
         image = images->at.at[i];
-        if (image->kind == RP_IMAGE_VDSO && image->memory_bytes == length && (!bytes || memcmp(image->memory, bytes, length) == 0)) {
+        if (image->kind == RP_IMAGE_VDSO && image->memory_bytes == length && (!bytes || (image->memory && memcmp(image->memory, bytes, length) == 0))) {
             rp_free(bytes);
             *id = (uint32_t)i;
             return RP_OK;

@@ -94,6 +94,10 @@ unsigned rp_cfi_code_flags(struct rp_unwinder *unwinder, const struct rp_rule *r
 /* libdw's tables of an image; NULL when it has none. */
 Dwarf_CFI *rp_cfi_eh(struct rp_unwinder *unwinder, uint32_t image);
 
+/* Tells one picture of a process's files from another, so that the other engines know when theirs is out of date: by what lies where, since the same number of
+ * mappings, and a space in the memory of an earlier one, may be something else. JIT code, which comes and goes, is none of it. */
+uint32_t rp_unwind_layout(const struct rp_images *images, const struct rp_space *space);
+
 void rp_cfi_release(struct rp_unwinder *unwinder);
 void rp_fdes_free(struct rp_fdes *fdes);
 void rp_libunwind_free(struct rp_libunwind *libunwind);

@@ -2,7 +2,7 @@
 /* The second engine: libdwfl unwinds the same snapshot with its own rules, its own evaluation and its own idea of frame pointers. It shares
  * nothing with walk.c but the mapping table, so where both reach the root they must agree.
  *
- * libdwfl wants a process: modules at addresses, threads, a memory reader. One such picture is kept per (space, number of mappings).
+ * libdwfl wants a process: modules at addresses, threads, a memory reader. One such picture is kept as long as the same files lie at the same places.
  *
  * The trap: libdwfl ends its handles itself, so it gets descriptors and ELF handles of its own. */
 #include <elfutils/libdwfl.h>
@@ -17,9 +17,7 @@
 struct rp_dwfl {
     Dwfl *dwfl;
     Dwfl_Callbacks callbacks;
-    const struct rp_space *space;
-    uint32_t pid, generation;
-    size_t maps;
+    uint32_t layout;
     const struct rp_snapshot *snapshot; /* of the walk at hand */
 };
 
@@ -141,21 +139,32 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
     .set_initial_registers = set_registers,
 };
 
+uint32_t rp_unwind_layout(const struct rp_images *images, const struct rp_space *space)
+{
+    uint32_t hash = rp_hash_u64((uint64_t)space->pid << 32 | space->generation);
+
+    for (size_t i = 0; i < space->maps.n; i++) {
+        const struct rp_mapping *m = &space->maps.at[i];
+
+        if (images->at.at[m->image]->kind != RP_IMAGE_JIT)
+            hash = rp_hash_mix(rp_hash_mix(rp_hash_mix(hash, m->start), m->end), m->offset ^ (uint64_t)m->image << 48);
+    }
+    return hash;
+}
+
 static enum rp_status picture(struct rp_unwinder *unwinder, const struct rp_space *space, struct rp_err *err)
 {
     struct rp_dwfl *d = unwinder->dwfl;
+    uint32_t layout = rp_unwind_layout(unwinder->images, space);
 
-    if (d && d->space == space && d->pid == space->pid && d->generation == space->generation && d->maps == space->maps.n)
+    if (d && d->layout == layout)
         return RP_OK;
     rp_dwfl_free(d);
     unwinder->dwfl = NULL;
     d = rp_calloc(1, sizeof *d);
     if (!d)
         return rp_fail_nomem(err);
-    d->space = space;
-    d->pid = space->pid;
-    d->generation = space->generation;
-    d->maps = space->maps.n;
+    d->layout = layout;
     d->callbacks.find_elf = find_elf;
     d->callbacks.find_debuginfo = no_debuginfo;
     d->dwfl = dwfl_begin(&d->callbacks);

@@ -25,9 +25,7 @@ struct rp_libunwind {
     struct rp_unwinder *unwinder;
     struct rp_space *space;
     const struct rp_snapshot *snapshot;
-    const struct rp_space *cached_for;
-    size_t cached_maps;
-    uint32_t cached_generation;
+    uint32_t layout; /* that its cache is of */
 };
 
 void rp_libunwind_free(struct rp_libunwind *u)
@@ -214,6 +212,7 @@ static unw_accessors_t accessors = {
 static enum rp_status prepare(struct rp_unwinder *unwinder, struct rp_space *space, const struct rp_snapshot *snapshot, struct rp_err *err)
 {
     struct rp_libunwind *u = unwinder->libunwind;
+    uint32_t layout = rp_unwind_layout(unwinder->images, space);
 
     if (!u) {
         u = unwinder->libunwind = rp_calloc(1, sizeof *u);
@@ -226,11 +225,9 @@ static enum rp_status prepare(struct rp_unwinder *unwinder, struct rp_space *spa
         (void)unw_set_caching_policy(u->as, UNW_CACHE_GLOBAL);
     }
     /* What libunwind remembers belongs to one picture of one process. */
-    if (u->cached_for != space || u->cached_maps != space->maps.n || u->cached_generation != space->generation)
+    if (u->layout != layout)
         unw_flush_cache(u->as, 0, 0);
-    u->cached_for = space;
-    u->cached_maps = space->maps.n;
-    u->cached_generation = space->generation;
+    u->layout = layout;
     u->space = space;
     u->snapshot = snapshot;
     return RP_OK;

@@ -193,6 +193,43 @@ static bool same_number(const void *context, uint32_t position)
     return key[0][position] == *key[1];
 }
 
+#ifdef RP_ALWAYS_MOVES
+static bool same_anyhow(const void *context, uint32_t position)
+{
+    return context && position != RP_INDEX_EMPTY;
+}
+
+/* What a build with RP_ALWAYS_MOVES is for: whoever keeps a pointer over one of these reads freed memory. */
+static void what_grows_moves_at_every_chance(void **state)
+{
+    RP_VEC(uint64_t) v = {0};
+    struct rp_buf b = {0};
+    struct rp_index index = {0};
+    uint32_t *slot;
+    uint64_t *first;
+    const char *text;
+
+    (void)state;
+    *rp_vec_add(&v) = 1;
+    first = v.at;
+    *rp_vec_add(&v) = 2;
+    assert_ptr_not_equal(v.at, first);
+    assert_int_equal(v.at[0], 1);
+    rp_buf_putc(&b, 'a');
+    text = rp_buf_text(&b);
+    rp_buf_putc(&b, 'b');
+    assert_ptr_not_equal(rp_buf_text(&b), text);
+    assert_string_equal(rp_buf_text(&b), "ab");
+    slot = rp_index_find(&index, 1, same_anyhow, &index);
+    rp_index_set(&index, slot, 1, 1);
+    assert_ptr_not_equal(rp_index_find(&index, 1, same_anyhow, &index), slot);
+    assert_int_equal(rp_index_lookup(&index, 1, same_anyhow, &index), 1);
+    rp_vec_release(&v);
+    rp_buf_release(&b);
+    rp_index_release(&index);
+}
+#endif
+
 static void index_finds_what_was_set_and_nothing_else(void **state)
 {
     static uint64_t numbers[20000];
@@ -254,6 +291,9 @@ int main(void)
         cmocka_unit_test(intern_gives_each_string_one_id),
         cmocka_unit_test(intern_survives_every_failing_allocation),
         cmocka_unit_test(vec_refuses_sizes_that_overflow),
+#ifdef RP_ALWAYS_MOVES
+        cmocka_unit_test(what_grows_moves_at_every_chance),
+#endif
         cmocka_unit_test(arena_blocks_are_aligned_zeroed_and_still),
         cmocka_unit_test(numbers_are_whole_or_refused),
         cmocka_unit_test(cursor_takes_lines_of_every_ending),

@@ -54,6 +54,27 @@ static void a_pc_in_no_mapping_is_a_marked_root(void **state)
     assert_string_equal(rp_profile_text(&b->profile, (uint32_t)mark->addr), "[truncated: pc in no mapping]");
 }
 
+static void a_replay_begins_with_the_first_event_that_has_a_time(void **state)
+{
+    struct fold_bench *b = *state;
+    struct rp_event map = {.kind = RP_EVENT_MMAP, .time_ns = 0, .pid = 7, .tid = 7}; /* as those that were there at the beginning are saved */
+    static const uint64_t chain[] = {0xffffffff81000010u};
+    uint64_t begin = UINT64_C(86400000000000), step = 20000000;
+
+    map.u.mmap.start = 0x1000;
+    map.u.mmap.end = 0x2000;
+    map.u.mmap.path = "//anon";
+    map.u.mmap.offline = true;
+    fold_bench_send(b, map);
+    fold_bench_send(b, fold_bench_sample(begin, 7, 7, chain, 1));
+    fold_bench_send(b, fold_bench_sample(begin + step, 7, 7, chain, 1));
+    assert_int_equal(b->fold.start_ns, begin);
+    assert_int_equal(b->profile.counts.n, 2);
+    assert_int_equal(b->profile.counts.at[0].block, 0);
+    assert_int_equal(b->profile.counts.at[1].block, 2);
+    assert_int_equal(b->profile.block_ns, 10000000);
+}
+
 static void exec_begins_another_generation(void **state)
 {
     struct fold_bench *b = *state;
@@ -261,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(kernel_frames_are_interned_root_first_without_markers, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(a_pc_in_no_mapping_is_a_marked_root, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(a_replay_begins_with_the_first_event_that_has_a_time, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(exec_begins_another_generation, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(a_new_thread_carries_its_creators_name_until_it_takes_one, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(a_thread_born_under_the_number_of_an_ended_one_is_another, fold_bench_set_up, fold_bench_tear_down),

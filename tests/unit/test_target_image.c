@@ -9,12 +9,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "base/io.h"
 #include "support/image_look.h"
 #include "support/temp_dir.h"
@@ -40,6 +42,31 @@ static void test_vdso(void **state)
     assert_true(count_dynsym(image->elf, "__vdso_clock_gettime", &found) > 1);
     assert_true(found);
     rp_space_release(&space);
+    rp_images_release(&images);
+}
+
+/* The memory of a process may not be had once, and be had of the next one. */
+static void test_vdso_after_one_without_bytes(void **state)
+{
+    struct rp_images images;
+    struct rp_space space = {.pid = (uint32_t)getpid()};
+    struct rp_err err = {0};
+    struct rp_image_key key = {.pid = (uint32_t)getpid(), .path = "[vdso]", .start = getauxval(AT_SYSINFO_EHDR)};
+    uint32_t without = 0, with = 0;
+
+    (void)state;
+    assert_int_equal(rp_images_init(&images, &err), RP_OK);
+    assert_non_null(image_at(&images, &space, "[vdso]"));
+    key.end = rp_space_find(&space, key.start)->end;
+    rp_space_release(&space);
+    rp_images_release(&images);
+    assert_int_equal(rp_images_init(&images, &err), RP_OK);
+    rp_alloc_fail_at(1);
+    assert_int_equal(rp_images_get(&images, &key, &without, &err), RP_OK);
+    rp_alloc_fail_at(0);
+    assert_null(images.at.at[without]->elf);
+    assert_int_equal(rp_images_get(&images, &key, &with, &err), RP_OK);
+    assert_non_null(images.at.at[with]->elf);
     rp_images_release(&images);
 }
 
@@ -240,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vdso),
+        cmocka_unit_test(test_vdso_after_one_without_bytes),
         cmocka_unit_test(test_offsets_go_through_segments),
         cmocka_unit_test_setup_teardown(test_header_seen_twice, temp_dir_make, temp_dir_remove),
         cmocka_unit_test_setup_teardown(test_not_elf, temp_dir_make, temp_dir_remove),

@@ -141,6 +141,31 @@ static void test_rows(void **state)
     }
 }
 
+/* A program that unloads a plugin and loads another gets the same address again; to libdw, which keeps a picture of the process, that must not be the old one. */
+static void test_a_file_in_anothers_place(void **state)
+{
+    static const uint8_t deeper[] = {0x0e, 24};
+    struct world *w = world_of(NULL, 0, false, NULL, 0);
+    struct rp_err err = {0};
+    uint8_t frame[1024];
+    uint32_t other;
+    size_t n = w->space.maps.n;
+
+    (void)state;
+    w->stack[0] = JIT_AT + 0x44;
+    w->stack[2] = JIT_AT + 0x88;
+    assert_int_equal(rp_unwind_libdw(w->unwinder, &w->space, &w->snapshot, &w->walk, &err), RP_OK);
+    assert_int_equal(w->walk.n, 2);
+    assert_int_equal(w->walk.frames[1].pc, JIT_AT + 0x44);
+    assert_true(unwind_elf_open(&w->images, frame, unwind_elf_frame(frame, deeper, sizeof deeper, false), NULL, 0, &other));
+    assert_true(unwind_elf_map(&w->space, other, CODE_AT));
+    assert_int_equal(w->space.maps.n, n);
+    assert_int_equal(rp_unwind_libdw(w->unwinder, &w->space, &w->snapshot, &w->walk, &err), RP_OK);
+    assert_int_equal(w->walk.frames[0].where.image, other);
+    assert_int_equal(w->walk.frames[1].pc, JIT_AT + 0x88);
+    world_free(w);
+}
+
 /* Each end by a stack made for it. */
 static void test_ends(void **state)
 {
@@ -479,7 +504,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),          cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_a_file_in_anothers_place),
+        cmocka_unit_test(test_ends),
         cmocka_unit_test(test_cfa_must_grow), cmocka_unit_test(test_no_user_and_depth), cmocka_unit_test(test_hybrid),
         cmocka_unit_test(test_leaf_without_row), cmocka_unit_test(test_bytes_that_are_known),
         cmocka_unit_test(test_expressions),   cmocka_unit_test(test_calls_by_bytes),
