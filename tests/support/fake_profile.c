@@ -383,7 +383,7 @@ struct stack_keys {
     struct fake_text thread, waiter;
     uint64_t pid, at_ns, tag, weight, wait, holds;
     int syscall;
-    bool waited, guess;
+    bool waited, guess, nobody;
     enum rp_state state;
 };
 
@@ -407,6 +407,10 @@ static enum rp_status take_key(struct fake_builder *b, const struct fake_key *ke
         k->syscall = (int)value;
     else if (fake_is(key->name, "holds"))
         k->holds = value;
+    else if (fake_is(key->name, "free")) {
+        k->holds = value;
+        k->nobody = true;
+    }
     else if (fake_is(key->name, "block"))
         k->at_ns = value * b->p->block_ns;
     else if (fake_is(key->name, "ms"))
@@ -449,6 +453,10 @@ static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
         status = fake_thread_of(b, k.thread, k.pid, &thread_id);
     if (status == RP_OK && k.waiter.n)
         status = fake_thread_of(b, k.waiter, k.pid, &waiter_id);
+    if (k.nobody) {
+        thread_id = UINT32_MAX;
+        node = 0;
+    }
     if (status || !k.waited)
         return status ? status : rp_profile_count(b->p, thread_id, node, (uint32_t)k.tag, k.state, k.at_ns, samples, samples * k.weight, b->err);
     for (uint64_t i = 0; i < samples && status == RP_OK; i++)

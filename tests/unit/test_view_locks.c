@@ -145,6 +145,32 @@ static void test_holders_of_nobody_known_are_of_all_threads(void **state)
     fake_waits_release(&t);
 }
 
+/* 40 held, 60 looked at when nobody held it any more, 400 not looked at: only the 40 have parts. */
+static void test_what_nobody_held_is_no_holder(void **state)
+{
+    static const char text[] = ".run seconds=2 waits=1\n.thread a/1 wall=2 cpu=1 waiting=1\n.thread c/3 wall=2 cpu=2\n.lock 0x4050\n" FAKE_LOCKED
+                               ";app!get;app!main 500 wait=1ms thread=a/1 tag=1\napp!work;app!main 40 wait=1ms thread=c/3 holds=1 waiter=a/1\n"
+                               "app!work 60 wait=1ms thread=c/3 free=1 waiter=a/1\n";
+    struct rp_lock_table table;
+    const struct rp_lock_row *row;
+    struct rp_err err;
+    struct fake_waits t;
+
+    (void)state;
+    fake_waits(&t, text, false, NULL);
+    assert_int_equal(rp_waits_locks(t.w, &table, &err), RP_OK);
+    row = &table.rows.at[0];
+    fake_close_to(row->held, 40);
+    fake_close_to(row->free, 60);
+    fake_close_to(row->stacked, 500);
+    fake_close_to(row->known, 0.08);
+    assert_int_equal(row->holders.n, 1);
+    assert_int_equal(row->doings.n, 1);
+    fake_close_to(row->doings.at[0].waits, 40);
+    rp_lock_table_release(&table);
+    fake_waits_release(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_the_waiter_is_the_first_above_the_claim),
         cmocka_unit_test(test_holders_are_those_of_the_threads_of_the_view),
         cmocka_unit_test(test_holders_of_nobody_known_are_of_all_threads),
+        cmocka_unit_test(test_what_nobody_held_is_no_holder),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
