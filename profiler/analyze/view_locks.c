@@ -141,7 +141,7 @@ static enum rp_status category_of(const struct rp_waits *w, const struct rp_hold
 {
     const struct rp_view *view = w->view;
     uint32_t comm = h->thread < view->profile->threads.n ? view->profile->threads.at[h->thread].comm : 0;
-    struct cat_context context = rp_wait_context(view, comm, false);
+    struct cat_context context = rp_wait_context(view, comm, false, true);
     struct cat_verdict verdict;
     enum rp_status status;
 

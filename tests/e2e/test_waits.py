@@ -97,6 +97,7 @@ class Truth(WaitCase):
         """One run of the target, of which every test looks at another side."""
         if not self.launched:
             type(self).launched = self.launch(self.build("waits_truth"))
+            type(self).reported = self.reported_last()
         return self.launched
 
     def check_truth(self, recorded, truths):
@@ -139,9 +140,21 @@ class Truth(WaitCase):
         self.assertGreater(known, 10)
         self.assertGreater(asleep, 0.8 * known, [(row[2:], recorded.stack(row[1])[:6]) for row in holders])
 
+    @SEES_KERNEL
+    def test_sleeping_with_the_lock_is_no_idling(self):
+        _, truths = self.launch_once()
+        lock = next(lock for lock in self.reported["locks"] if lock["symbol"] == "turn")
+        # Of the time of the three: the first thread only waits for them.
+        self.assertAlmostEqual(lock["share_of_wall"], sum(t["lock"] for t in truths) / sum(t["wall"] for t in truths), delta=0.06)
+        sleep = next(wait for wait in self.reported["waiting"] if wait["id"] == "wait.sleep")
+        self.assertAlmostEqual(sleep["seconds"], sum(t["sleep"] for t in truths), delta=0.1 * sleep["seconds"])
+
+    def reported_last(self):
+        return json.loads(self.rowprof_ok("report", os.path.join(self.scratch, "profile"), "--format", "json").stdout)
+
     def table(self):
         """What is printed of the last profile, but for what follows from the moments at which its blocks of time begin."""
-        data = json.loads(self.rowprof_ok("report", os.path.join(self.scratch, "profile"), "--format", "json").stdout)
+        data = self.reported_last()
         categories = [{key: value for key, value in row.items() if key not in ("low", "high", "deff")} for row in data["categories"]]
         return data["quality"], categories, data["functions"], data["tree"]
 
