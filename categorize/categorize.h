@@ -95,6 +95,7 @@ struct cat_context {
     enum cat_state state;
     bool no_kernel;     /* kernel frames were cut away: ask the user frames */
     bool never_ran;     /* blocked only: this one wait lasted as long as the thread was watched */
+    bool holds_lock;    /* blocked only: with a lock that others waited for, which is no idling: no idle rule holds */
 };
 
 #define CAT_NO_RULE UINT32_MAX

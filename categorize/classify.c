@@ -137,6 +137,8 @@ enum cat_miss cat_rule_misses(struct cat_walk *walk, uint32_t rule, size_t frame
         return CAT_MISS_KIND;
     if (r->never_ran && !walk->context->never_ran)
         return CAT_MISS_NEVER_RAN;
+    if (r->kind == CAT_IDLE && walk->context->holds_lock)
+        return CAT_MISS_HOLDS_LOCK;
     if (!thread_holds(walk, rule))
         return CAT_MISS_THREAD;
     if (r->caller.n) {

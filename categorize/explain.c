@@ -102,6 +102,9 @@ static void tell_miss(struct explainer *e, uint32_t rule, size_t frame, enum cat
     case CAT_MISS_NEVER_RAN:
         rp_buf_puts(e->out, ": the wait did not last the whole run");
         break;
+    case CAT_MISS_HOLDS_LOCK:
+        rp_buf_puts(e->out, ": it holds a lock that others wait for, so it is not idle");
+        break;
     case CAT_MISS_NONE:
         break;
     }

@@ -68,6 +68,7 @@ enum cat_miss {
     CAT_MISS_NOT_UNDER,
     CAT_MISS_NOT_OVER,
     CAT_MISS_NEVER_RAN,
+    CAT_MISS_HOLDS_LOCK,
 };
 
 void cat_walk_init(struct cat_walk *walk, const struct cat_matcher *matcher, const uint32_t *frames, size_t n,

@@ -160,8 +160,10 @@ static enum rp_status take_context(struct cat_stack *stack, struct piece whole, 
                 stack->context.no_kernel = true;
             else if (is_word(word, "never-ran"))
                 stack->context.never_ran = true;
+            else if (is_word(word, "holds-lock"))
+                stack->context.holds_lock = true;
             else
-                return rp_fail(err, RP_USAGE, "column %zu: expected state=…, thread=…, no-kernel or never-ran", column);
+                return rp_fail(err, RP_USAGE, "column %zu: expected state=…, thread=…, no-kernel, never-ran or holds-lock", column);
         }
     }
     return nomem ? rp_fail_nomem(err) : RP_OK;

@@ -2,7 +2,8 @@
 /* Locks that were waited for, and who held them.
  *
  * The trap: which lock a wait was for is known only of waits whose stack was seen, so counts and seconds are scaled as those of categories are; holders
- * are counts of stacked waits and are given as parts. */
+ * are counts of stacked waits and are given as parts. They are known of those waits that were open when a look came, the longer ones, so they are never
+ * scaled up to the others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,7 +141,7 @@ static enum rp_status category_of(const struct rp_waits *w, const struct rp_hold
 {
     const struct rp_view *view = w->view;
     uint32_t comm = h->thread < view->profile->threads.n ? view->profile->threads.at[h->thread].comm : 0;
-    struct cat_context context = rp_wait_context(view, comm, false);
+    struct cat_context context = rp_wait_context(view, comm, false, true);
     struct cat_verdict verdict;
     enum rp_status status;
 
@@ -219,14 +220,21 @@ static enum rp_status add_holders(const struct rp_waits *w, struct rp_lock_table
     for (size_t i = 0; i < p->holders.n && status == RP_OK; i++) {
         const struct rp_holder *h = &p->holders.at[i];
         uint32_t category = RP_WAIT_UNSEEN, waiter = rp_profile_holder_waiter(p, i);
+        struct rp_lock_row *row;
 
         if (h->lock >= p->locks.n || row_of[h->lock] == UINT32_MAX || !rp_view_passes_waiter(w->view, waiter))
             continue;
+        row = &table->rows.at[row_of[h->lock]];
         if (waiter == UINT32_MAX && w->view->filtered)
-            table->rows.at[row_of[h->lock]].of_all = true;
+            row->of_all = true;
+        if (h->thread == UINT32_MAX) {
+            row->free += (double)h->n;
+            continue;
+        }
+        row->held += (double)h->n;
         status = category_of(w, h, &walk, &category, err);
         if (!status)
-            status = add_holder(&table->rows.at[row_of[h->lock]], h, category, err);
+            status = add_holder(row, h, category, err);
     }
     rp_wait_walk_release(&walk);
     return status;
@@ -257,15 +265,10 @@ static enum rp_status fill(const struct rp_waits *w, const struct lock_sums *s, 
     status = add_holders(w, table, row_of, err);
     for (size_t i = 0; i < table->rows.n; i++) {
         struct rp_lock_row *row = &table->rows.at[i];
-        double known = 0, all = 0;
 
-        for (size_t k = 0; k < row->holders.n; k++) {
-            known += row->holders.at[k].thread != UINT32_MAX ? row->holders.at[k].waits : 0;
-            all += row->holders.at[k].waits;
-        }
         row->stacked = s->stacked[row->lock];
-        row->parted = row->of_all ? all : row->stacked;
-        row->known = row->of_all ? 0 : known < row->stacked ? known / row->stacked : 1;
+        row->parted = row->of_all ? row->held : row->stacked;
+        row->known = row->of_all ? 0 : row->held < row->stacked ? row->held / row->stacked : 1;
         if (row->holders.n)
             qsort(row->holders.at, row->holders.n, sizeof *row->holders.at, heavier_part);
         if (row->doings.n)

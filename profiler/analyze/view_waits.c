@@ -85,7 +85,7 @@ static enum rp_status add_payers(const struct rp_waits *w, double *payers, size_
     for (size_t i = 0; i < w->stacks->at.n && status == RP_OK; i++) {
         const struct rp_view_stack *s = &w->stacks->at.at[i];
         const struct rp_wait_stack *more = &w->stacks->more.at[i];
-        struct cat_context context = rp_wait_context(view, s->comm, more->never_ran);
+        struct cat_context context = rp_wait_context(view, s->comm, more->never_ran, more->holds);
         uint32_t payer = 0, frame = 0;
 
         if (!cat_rules_category(view->rules, s->verdict.category)->shows_payers)

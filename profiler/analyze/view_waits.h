@@ -69,10 +69,12 @@ struct rp_lock_row {
     double waits, seconds, share; /* share: as of a wait row */
     double max_s;
     double known;      /* part of its stacked waits with a known holder, 0..1; 0 with `of_all` */
+    double held;       /* waits with a known holder */
+    double free;       /* waits that nobody held it in any more when it was looked at: the waiter had been woken */
     bool of_all;       /* the view is of some threads, but an older file does not tell whose waits its holders are of: they are of all threads' */
     uint32_t waiter;   /* the function that waits most: nearest frame that no wait rule claims; UINT32_MAX none */
     double stacked;    /* waits for it whose stack was seen */
-    double parted;     /* waits that the holders are of: `stacked`, with `of_all` their own sum */
+    double parted;     /* waits that the holders are of: `stacked`, with `of_all` `held` */
     RP_VEC(struct rp_lock_part) holders; /* by thread, most waits first; `category` unset */
     RP_VEC(struct rp_lock_part) doings;  /* by category and state; `thread` unset */
 };

@@ -10,16 +10,18 @@
 #include <string.h>
 
 #include "analyze/wait_scaling.h"
+#include "analyze/wait_sleepers.h"
 
 enum { SYSCALLS = 1024 };
 
 /* A wait as long as this part of the time its thread was watched is the whole run: looking takes a moment at both ends. */
 static const double whole_run = 0.98;
 
-struct cat_context rp_wait_context(const struct rp_view *view, uint32_t comm, bool never_ran)
+struct cat_context rp_wait_context(const struct rp_view *view, uint32_t comm, bool never_ran, bool holds)
 {
     /* Kernel frames that the view cuts are not there; one for the system call is asked all the same. */
-    return (struct cat_context){.thread = rp_profile_text(view->profile, comm), .state = CAT_BLOCKED, .never_ran = never_ran};
+    return (struct cat_context){
+        .thread = rp_profile_text(view->profile, comm), .state = CAT_BLOCKED, .never_ran = never_ran, .holds_lock = holds};
 }
 
 static enum rp_status syscall_symbol(const struct rp_view *view, int number, struct rp_wait_walk *walk, uint32_t *symbol, struct rp_err *err)
@@ -156,13 +158,16 @@ static enum rp_status collect(const struct rp_view *view, struct rp_wait_stacks 
 static enum rp_status classify(const struct rp_view *view, struct rp_wait_stacks *stacks, struct rp_err *err)
 {
     struct rp_wait_walk walk = {0};
-    enum rp_status status = RP_OK;
+    struct rp_wait_sleepers sleepers = {0};
+    enum rp_status status = rp_wait_sleepers_find(view->profile, &sleepers, err);
 
     for (size_t i = 0; i < stacks->at.n && status == RP_OK; i++) {
         struct rp_view_stack *s = &stacks->at.at[i];
         struct rp_wait_stack *more = &stacks->more.at[i];
-        struct cat_context context = rp_wait_context(view, s->comm, more->never_ran);
+        struct cat_context context;
 
+        more->holds = rp_wait_sleepers_hold(view->profile, &sleepers, s->comm, s->node);
+        context = rp_wait_context(view, s->comm, more->never_ran, more->holds);
         status = rp_wait_walk_take(view, s->node, more->syscall, &walk, err);
         if (status)
             break;
@@ -170,6 +175,7 @@ static enum rp_status classify(const struct rp_view *view, struct rp_wait_stacks
         s->shift = (uint32_t)walk.shift;
         more->idle = cat_rules_category(view->rules, s->verdict.category)->kind == CAT_IDLE;
     }
+    rp_vec_release(&sleepers.at);
     rp_wait_walk_release(&walk);
     return status;
 }

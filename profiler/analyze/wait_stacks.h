@@ -10,6 +10,7 @@
 struct rp_wait_stack {
     int16_t syscall;
     bool never_ran; /* one wait as long as its thread was watched */
+    bool holds;     /* a lock that others waited for */
     bool idle;
     double n, ns;   /* scaled to the exact totals */
 };
@@ -39,7 +40,7 @@ struct rp_wait_walk {
 
 enum rp_status rp_wait_walk_take(const struct rp_view *view, uint32_t node, int syscall, struct rp_wait_walk *walk, struct rp_err *err);
 void rp_wait_walk_release(struct rp_wait_walk *walk);
-struct cat_context rp_wait_context(const struct rp_view *view, uint32_t comm, bool never_ran);
+struct cat_context rp_wait_context(const struct rp_view *view, uint32_t comm, bool never_ran, bool holds);
 
 /* A function that only hands a wait on: of the C library, or SQLite. A wait begins at whoever called it: there one can act. */
 bool rp_wait_is_below(const struct rp_view *view, uint32_t function);

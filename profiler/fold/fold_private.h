@@ -41,7 +41,7 @@ enum rp_status rp_fold_count_hidden(struct rp_fold *fold, uint64_t now_ns, struc
 /* The lock of a futex wait whose stack is in fold->walk, interned: `tag` is its position + 1, 0 when there is none. */
 enum rp_status rp_fold_lock(struct rp_fold *fold, struct rp_fold_process *process, const struct rp_snapshot *snapshot, int syscall,
                             const uint64_t args[6], uint32_t *tag, struct rp_err *err);
-/* Who holds that lock now, by glibc's mutex word; RP_NO_THREAD: not known. */
+/* Who holds that lock now, by glibc's mutex; RP_NOBODY: it is free; RP_NO_THREAD: not known. */
 uint32_t rp_fold_lock_owner(struct rp_fold *fold, uint32_t tag);
 
 #endif

@@ -9,7 +9,8 @@
 #include "fold/fold_private.h"
 #include "sample/peek_procfs.h"
 
-/* A wait is worth a look when it has lasted this long. */
+/* A wait is worth a look when it has lasted this long. Where the stack of the switch told the lock, only its owner is asked for, and that at once: of short
+ * waits few are open when a look comes, but those few are drawn by chance. */
 #define LOOK_AFTER_NS UINT64_C(1000000)
 /* One round of looks: 2 000 threads asleep are seen within a second, and the rings are emptied in between. */
 #define LOOKS_MAX 256u
@@ -19,12 +20,14 @@ static const char hidden_name[] = "[kernel: not visible at this permission]";
 
 static enum rp_status count_holder(struct rp_fold *fold, uint32_t thread, const struct rp_done_wait *done, struct rp_err *err)
 {
-    uint32_t node = done->look.owner_node;
+    uint32_t owner = done->look.owner, node = done->look.owner_node;
     enum rp_state state = node ? RP_STATE_BLOCKED : RP_STATE_RUNNING;
 
-    if (!node)
-        node = rp_clock_ran_in(&fold->clocks.at[done->look.owner], done->out_ns, done->in_ns);
-    return rp_profile_holder(fold->profile, done->look.tag - 1, thread, done->look.owner, node, state, done->in_ns - done->out_ns, err);
+    if (owner == RP_NOBODY)
+        owner = UINT32_MAX;
+    else if (!node)
+        node = rp_clock_owner_ran(&fold->clocks.at[owner], done);
+    return rp_profile_holder(fold->profile, done->look.tag - 1, thread, owner, node, state, done->in_ns - done->out_ns, err);
 }
 
 static enum rp_status count_wait(struct rp_fold *fold, uint32_t thread, const struct rp_done_wait *done, struct rp_err *err)
@@ -95,7 +98,25 @@ static enum rp_status look_through_procfs(struct rp_fold *fold, uint32_t thread,
     return sink(context, &event, err);
 }
 
-/* Who holds the lock that `thread` waits for, and the stack with which the holder is blocked itself, if it is. Both are of this very moment. */
+/* The owner is blocked perhaps: with what stack, and whether it has the lock still when that was seen. It may have let go of it in between and be blocked
+ * in something else; only if it took it again within those microseconds would that not show. */
+static enum rp_status look_at_stack_of(struct rp_fold *fold, struct rp_look *look, rp_event_sink *sink, void *context, struct rp_err *err)
+{
+    uint32_t owner = look->owner;
+    struct rp_clock kept = fold->clocks.at[owner];
+    enum rp_status status = look_through_procfs(fold, owner, sink, context, err);
+
+    if (fold->clocks.at[owner].seen.time_ns >= look->owner_ns && rp_fold_lock_owner(fold, look->tag) == owner) {
+        look->owner_node = fold->clocks.at[owner].seen.node;
+        look->owner_node_ns = rp_now_ns();
+    }
+    /* Looked at because it holds a lock: as a look at its own wait that would show holders more often than others. */
+    fold->clocks.at[owner].seen = kept.seen;
+    fold->clocks.at[owner].asked_ns = kept.asked_ns;
+    return status;
+}
+
+/* Who holds the lock that `thread` waits for, and the stack with which the holder is blocked itself, if it is. */
 static enum rp_status look_at_owner(struct rp_fold *fold, uint32_t thread, rp_event_sink *sink, void *context, struct rp_err *err)
 {
     struct rp_look look = rp_clock_open_wait(&fold->clocks.at[thread]);
@@ -106,20 +127,17 @@ static enum rp_status look_at_owner(struct rp_fold *fold, uint32_t thread, rp_ev
     if (owner == RP_NO_THREAD || owner == thread)
         return RP_OK;
     /* Which lock it is was told by the switch: when that wait has ended since, which no record says yet, the owner is none of the next one. */
-    if (fold->clocks.at[thread].at_switch.time_ns)
+    if (fold->clocks.at[thread].at_switch.time_ns) {
         look.out_ns = fold->clocks.at[thread].since_ns;
-    look.time_ns = now_ns;
+        look.time_ns = now_ns;
+    }
     look.owner = owner;
-    look.owner_node = 0;
-    if (!fold->threads.at[owner].end_ns) { /* what records tell of it is a few milliseconds old: it may have got the lock since */
-        struct rp_clock kept = fold->clocks.at[owner];
-
-        status = look_through_procfs(fold, owner, sink, context, err);
-        if (fold->clocks.at[owner].seen.time_ns >= now_ns)
-            look.owner_node = fold->clocks.at[owner].seen.node;
-        /* Looked at because it holds a lock: as a look at its own wait that would show holders more often than others. */
-        fold->clocks.at[owner].seen = kept.seen;
-        fold->clocks.at[owner].asked_ns = kept.asked_ns;
+    look.owner_ns = now_ns;
+    look.owner_node = look.ran_node = 0;
+    look.owner_node_ns = 0;
+    if (owner != RP_NOBODY && !fold->threads.at[owner].end_ns) { /* what records tell of it is a few milliseconds old: it may have got the lock since */
+        rp_clock_mark_owner(&fold->clocks.at[owner], &look);
+        status = look_at_stack_of(fold, &look, sink, context, err);
     }
     fold->clocks.at[thread].seen = look;
     return status;
@@ -131,10 +149,11 @@ static enum rp_status look_at(struct rp_fold *fold, uint32_t thread, uint64_t no
 {
     struct rp_clock *clock = &fold->clocks.at[thread];
     const struct rp_fold_thread *t = &fold->threads.at[thread];
+    bool told = clock->at_switch.time_ns && clock->at_switch.node && clock->at_switch.tag;
     enum rp_status status = RP_OK;
 
     *asked = *procfs = false;
-    if (t->end_ns || !fold->processes.at[t->process].live || !rp_clock_wants_look(clock, now_ns, LOOK_AFTER_NS))
+    if (t->end_ns || !fold->processes.at[t->process].live || !rp_clock_wants_look(clock, now_ns, told ? 0 : LOOK_AFTER_NS))
         return RP_OK;
     *asked = true;
     clock->asked_ns = clock->since_ns;

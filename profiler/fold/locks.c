@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Which lock a thread waits for, whose it is, and who holds it.
  *
- *     pthread_mutex_t (glibc): +0 lock word: what the futex call waits on; +4 count; +8 owner (thread id)
+ *     pthread_mutex_t (glibc): +0 lock word: what the futex call waits on; +4 count; +8 owner (thread id); +12 users; +16 kind
  *
- * The trap: a futex word says nothing of what it belongs to. So an owner counts only when it is another thread of the process. Condition variables and
+ * The trap: a futex word says nothing of what it belongs to. So an owner counts only when it is another thread of the process and there are a user and a kind
+ * beside it: where the lock of a malloc arena has its owner would stand a flag, which is the id of the first thread in a container. Condition variables and
  * semaphores wait in futexes too and get a lock here; whether a wait is one for a lock is for the rules to say. */
 #include <linux/futex.h>
 #include <string.h>
@@ -14,7 +15,13 @@
 #include "fold/fold_private.h"
 #include "symbolize/data_symbol.h"
 
-enum { OWNER_OFFSET = 8 };
+/* What glibc keeps of a mutex. */
+struct mutex_words {
+    uint32_t lock, count, owner, users, kind;
+};
+
+/* Type, robust, priority, shared and elision, and above them the priority ceiling. */
+#define KIND_FLAGS UINT32_C(0xfff803ff)
 
 #define ADDRESS_MIN UINT64_C(65536)
 
@@ -189,7 +196,7 @@ uint32_t rp_fold_lock_owner(struct rp_fold *fold, uint32_t tag)
     const struct rp_lock *lock;
     const struct rp_fold_process *process;
     struct rp_memory memory;
-    uint32_t owner = 0;
+    struct mutex_words words;
 
     if (!tag || tag > fold->lock_tries.n || !fold->lock_tries.at[tag - 1].mutex)
         return RP_NO_THREAD;
@@ -198,7 +205,9 @@ uint32_t rp_fold_lock_owner(struct rp_fold *fold, uint32_t tag)
     if (!process->live)
         return RP_NO_THREAD;
     memory = rp_memory_of_process(process->pid);
-    if (memory.read(memory.context, lock->address + OWNER_OFFSET, &owner, sizeof owner) != (ssize_t)sizeof owner || !owner)
+    if (memory.read(memory.context, lock->address, &words, sizeof words) != (ssize_t)sizeof words || words.kind & ~KIND_FLAGS)
         return RP_NO_THREAD;
-    return thread_of(fold, process, owner);
+    if (!words.owner || !words.users)
+        return words.lock || words.owner ? RP_NO_THREAD : RP_NOBODY;
+    return thread_of(fold, process, words.owner);
 }

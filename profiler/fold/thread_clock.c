@@ -23,6 +23,16 @@ static bool fell_into(const struct rp_look *look, uint64_t out_ns, uint64_t in_n
     return look->time_ns && look->time_ns >= out_ns && look->time_ns <= in_ns && (!look->out_ns || look->out_ns == out_ns);
 }
 
+/* Of an owner counts what was seen of it while the wait lasted: later another may have had the lock. */
+static struct rp_look within(struct rp_look look, uint64_t in_ns)
+{
+    if (look.owner_ns > in_ns)
+        look.owner = RP_NO_THREAD;
+    if (look.owner_node_ns > in_ns)
+        look.owner_node = 0;
+    return look;
+}
+
 /* The stack of the moment of going is the better one; from outside come the system call, the lock and who holds it. */
 static struct rp_look look_of(const struct rp_clock *clock, uint64_t out_ns, uint64_t in_ns)
 {
@@ -30,13 +40,16 @@ static struct rp_look look_of(const struct rp_clock *clock, uint64_t out_ns, uin
     bool seen = fell_into(&clock->seen, out_ns, in_ns);
 
     if (!look.time_ns)
-        return seen ? clock->seen : (struct rp_look){.syscall = -1, .owner = RP_NO_THREAD};
+        return seen ? within(clock->seen, in_ns) : (struct rp_look){.syscall = -1, .owner = RP_NO_THREAD};
     if (seen) {
-        look.syscall = clock->seen.syscall >= 0 ? clock->seen.syscall : look.syscall;
-        look.tag = clock->seen.tag ? clock->seen.tag : look.tag;
-        look.owner = clock->seen.owner;
-        look.owner_node = clock->seen.owner_node;
-        look.node = look.node ? look.node : clock->seen.node;
+        struct rp_look first = look;
+
+        look = within(clock->seen, in_ns);
+        look.time_ns = first.time_ns;
+        look.out_ns = first.out_ns;
+        look.syscall = look.syscall >= 0 ? look.syscall : first.syscall;
+        look.tag = look.tag ? look.tag : first.tag;
+        look.node = first.node ? first.node : look.node;
     }
     return look;
 }
@@ -48,6 +61,10 @@ static void end_wait(struct rp_clock *clock, struct rp_profile_thread *row, uint
     done->out_ns = clock->since_ns;
     done->in_ns = clock->since_ns + ns;
     done->look = look_of(clock, done->out_ns, done->in_ns);
+    if (done->look.tag) {
+        clock->lock_tag = done->look.tag;
+        clock->lock_in_ns = done->in_ns;
+    }
     row->waiting_ns += ns;
     row->waits++;
     clock->at_switch.time_ns = 0;
@@ -128,6 +145,11 @@ void rp_clock_sample(struct rp_clock *clock, uint64_t time_ns, uint32_t node, ui
     }
     if (lost || clock->state == RP_CLOCK_UNKNOWN)
         clock->state = RP_CLOCK_RUNNING;
+    if (clock->after_ns && time_ns >= clock->after_ns) {
+        clock->after_ns = 0;
+        clock->after_sample_ns = time_ns;
+        clock->after_node = node;
+    }
     clock->sample_ns = time_ns;
     clock->sample_node = node;
     clock->sampled_ns += weight_ns;
@@ -165,9 +187,25 @@ bool rp_clock_wants_look(const struct rp_clock *clock, uint64_t now_ns, uint64_t
     return clock->asked_ns != clock->since_ns && now_ns >= clock->since_ns + least_ns;
 }
 
-uint32_t rp_clock_ran_in(const struct rp_clock *clock, uint64_t out_ns, uint64_t in_ns)
+void rp_clock_mark_owner(struct rp_clock *owner, struct rp_look *look)
 {
-    return clock->sample_ns >= out_ns && clock->sample_ns <= in_ns ? clock->sample_node : 0;
+    look->ran_ns = owner->sample_ns;
+    look->ran_node = owner->sample_node;
+    owner->after_ns = look->owner_ns;
+    owner->after_node = 0;
+}
+
+uint32_t rp_clock_owner_ran(const struct rp_clock *owner, const struct rp_done_wait *done)
+{
+    const struct rp_look *look = &done->look;
+    bool waited = owner->lock_tag == look->tag && owner->lock_in_ns > done->out_ns;
+    uint64_t from = waited ? owner->lock_in_ns : done->out_ns;
+    bool before = look->ran_node && look->ran_ns >= from && look->ran_ns <= look->owner_ns;
+    bool after = owner->after_node && owner->after_sample_ns >= from && owner->after_sample_ns <= done->in_ns;
+
+    if (before && after)
+        before = look->owner_ns - look->ran_ns <= owner->after_sample_ns - look->owner_ns;
+    return before ? look->ran_node : after ? owner->after_node : 0;
 }
 
 struct rp_look rp_clock_open_wait(const struct rp_clock *clock)

@@ -22,6 +22,8 @@
 #include "model/profile.h"
 
 #define RP_NO_THREAD UINT32_MAX
+/* As an owner: nobody held it. */
+#define RP_NOBODY (UINT32_MAX - 1)
 
 enum rp_clock_state {
     RP_CLOCK_UNKNOWN, /* no record yet */
@@ -37,9 +39,13 @@ struct rp_look {
     uint64_t out_ns;   /* when the wait began that it tells of; 0: it is that into which time_ns falls */
     uint32_t node;     /* its stack; 0 none */
     uint32_t tag;      /* lock + 1; 0 none */
-    uint32_t owner;    /* thread that held the lock; RP_NO_THREAD unknown */
-    uint32_t owner_node; /* its stack at that moment when it was blocked itself; 0: it ran, or was not seen */
     int32_t syscall;   /* -1 unknown */
+    uint32_t owner;    /* thread that held the lock; RP_NOBODY; RP_NO_THREAD unknown */
+    uint32_t owner_node; /* its stack when it was blocked itself; 0: it ran, or was not seen */
+    uint32_t ran_node; /* of its youngest sample before owner_ns, at ran_ns */
+    uint64_t owner_ns; /* when the owner was read */
+    uint64_t owner_node_ns; /* when it still was the owner after its stack had been seen */
+    uint64_t ran_ns;
 };
 
 /* The clock of one thread; zero-initialised and begun with rp_clock_begin. */
@@ -52,7 +58,12 @@ struct rp_clock {
     struct rp_look at_switch; /* the stack with which it went, or is about to go, off the CPU */
     struct rp_look seen;      /* the youngest look from outside */
     uint64_t sample_ns;     /* youngest sample on a CPU */
+    uint64_t after_ns;      /* since when `after` is looked for; 0: it is not */
+    uint64_t lock_in_ns;    /* when its youngest wait for a known lock ended */
     uint32_t sample_node;
+    uint32_t after_node;    /* of the first sample from after_ns on; 0: there was none yet */
+    uint64_t after_sample_ns;
+    uint32_t lock_tag;      /* that lock + 1 */
     uint32_t born;          /* preempted time before its first run is no preemption */
     uint64_t sampled_ns;    /* weight of all samples, those given to the invisible kernel included */
 };
@@ -80,8 +91,12 @@ void rp_clock_settle_cpu(struct rp_profile_thread *row, uint64_t wall_ns, uint64
 /* Whether it waits since at least `least_ns` and procfs was not asked about this wait yet. */
 bool rp_clock_wants_look(const struct rp_clock *clock, uint64_t now_ns, uint64_t least_ns);
 
-/* The stack of the thread's youngest sample on a CPU when it lies in [out_ns, in_ns]; 0: there is none. */
-uint32_t rp_clock_ran_in(const struct rp_clock *clock, uint64_t out_ns, uint64_t in_ns);
+/* The owner of a lock was read just now: what it ran before goes into the look, what it runs next is remembered. */
+void rp_clock_mark_owner(struct rp_clock *owner, struct rp_look *look);
+
+/* The stack of the owner's sample on a CPU that is nearest to the moment at which it was read and lies in the wait; 0: there is none. It may lie before
+ * the owner took the lock or after it gave it up: only what it ran before its own wait for this lock ended is known to be none of it. */
+uint32_t rp_clock_owner_ran(const struct rp_clock *owner, const struct rp_done_wait *done);
 
 /* What is known of the wait that is open now; time_ns 0: nothing, or it does not wait. */
 struct rp_look rp_clock_open_wait(const struct rp_clock *clock);

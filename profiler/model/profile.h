@@ -140,11 +140,11 @@ struct rp_lock {
     uint32_t database;   /* string: which connection's mutex it is, e.g. file name of the db handle; 0 not SQLite's */
 };
 
-/* Who held a lock while somebody waited: counts of waits whose holder was known, by the holder's thread and its stack. */
+/* Who held a lock while somebody waited: counts of waits in which the lock was looked at and told, by the holder's thread and its stack. */
 struct rp_holder {
     uint32_t lock;       /* position in `locks` */
-    uint32_t thread;     /* the holder; UINT32_MAX unknown */
-    uint32_t node;       /* what it did: nearest on-CPU sample inside the wait, or its own blocked stack; 0 unknown */
+    uint32_t thread;     /* the holder; UINT32_MAX: nobody held it any more, the one that waited had been woken */
+    uint32_t node;       /* what it did: its blocked stack while it held it, or else its on-CPU sample in the wait that is nearest to the look; 0 unknown */
     uint8_t state;       /* enum rp_state of that stack */
     uint64_t n, ns;
 };
@@ -248,7 +248,7 @@ enum rp_status rp_profile_count(struct rp_profile *p, uint32_t thread, uint32_t 
 enum rp_status rp_profile_wait(struct rp_profile *p, uint32_t thread, uint64_t ns, uint32_t node, uint32_t tag, int syscall, struct rp_err *err);
 /* Interns a lock by (process, address); the rest is as the first one said. */
 enum rp_status rp_profile_lock(struct rp_profile *p, const struct rp_lock *lock, uint32_t *position, struct rp_err *err);
-/* A wait of `waiter` for a lock that `thread` held. */
+/* A wait of `waiter` for a lock that `thread` held; UINT32_MAX: nobody did any more. */
 enum rp_status rp_profile_holder(struct rp_profile *p, uint32_t lock, uint32_t waiter, uint32_t thread, uint32_t node, enum rp_state state, uint64_t ns,
                                  struct rp_err *err);
 /* Whose waits the line of holders counts; UINT32_MAX: the profile does not tell. */

@@ -117,6 +117,7 @@ static void locks(const struct rp_report *r, struct rp_json *w)
         rp_json_key_double(w, "share_of_wall", row->share, SHARE_DIGITS);
         rp_json_key_double(w, "max_s", row->max_s, WAIT_DIGITS);
         rp_json_key_double(w, "stacked", row->stacked, 0);
+        rp_json_key_double(w, "nobody_held", row->free, 0);
         rp_json_key(w, "holder_known");
         if (row->of_all)
             rp_json_null(w);

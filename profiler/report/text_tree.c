@@ -235,6 +235,8 @@ static void put_subject(const struct painter *p)
         break;
     case RP_TREE_OF_HOLDERS:
         rp_buf_puts(p->out, "Meanwhile, whoever held it");
+        if (rp_text_holders_few(&r->locks.rows.at[shown->lock]))
+            rp_buf_puts(p->out, ", where that is known");
         break;
     case RP_TREE_OF_CALLERS:
     case RP_TREE_OF_CALLEES:

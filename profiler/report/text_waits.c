@@ -17,6 +17,9 @@ enum { PAYERS_MAX = 4, IDLE_MAX = 12, LOCKS_MAX = 10, HOLDERS_MAX = 3 };
 
 static const double payer_worth = 0.03, unknown_worth = 0.001;
 
+/* Below this part the known holders do not stand for the rest, which were shorter waits: then it is said why, and parts are of the known ones. */
+static const double holders_few = 0.5;
+
 #define DOT " \xc2\xb7 "
 #define PLUS_MINUS "\xc2\xb1"
 
@@ -347,9 +350,11 @@ static void put_parts(const struct rp_report *r, const char *what, const struct 
                       struct rp_buf *out)
 {
     struct rp_buf b = {0};
-    double told = 0;
+    double told = 0, known = 0;
     size_t shown = 0;
 
+    for (size_t i = 0; i < n; i++)
+        known += parts[i].category != RP_WAIT_UNSEEN || parts[i].thread != UINT32_MAX ? parts[i].waits : 0;
     for (size_t i = 0; i < n && shown < HOLDERS_MAX && of > 0; i++) {
         if ((parts[i].category == RP_WAIT_UNSEEN && parts[i].thread == UINT32_MAX) || parts[i].waits < payer_worth * of)
             continue;
@@ -358,11 +363,65 @@ static void put_parts(const struct rp_report *r, const char *what, const struct 
         told += parts[i].waits;
     }
     if (shown && of - told > payer_worth * of)
-        rp_buf_printf(&b, ", other or unknown %.0f %%", 100 * (of - told) / of);
+        rp_buf_printf(&b, ", other%s %.0f %%", known < of ? " or unknown" : "s", 100 * (of - told) / of);
     if (b.length)
         put_dim_wrapped(r, rp_buf_text(&b), column, out);
     out->failed |= b.failed;
     rp_buf_release(&b);
+}
+
+bool rp_text_holders_few(const struct rp_lock_row *row)
+{
+    return !row->of_all && row->known < holders_few;
+}
+
+/* Whether owners of locks were asked for at all: in a replay and with ptrace they are not. */
+static bool holders_looked_at(const struct rp_report *r)
+{
+    return r->profile->run.waits == 1 && strcmp(rp_profile_text(r->profile, r->profile->run.source), "replay") != 0;
+}
+
+/* Of how many waits the holder is known, and why of no more. */
+static void put_why_few(const struct rp_report *r, const struct rp_lock_row *row, size_t column, struct rp_buf *out)
+{
+    struct rp_buf b = {0};
+
+    if (!holders_looked_at(r)) {
+        put_dim_wrapped(r, "holders are not known: this sampler does not look for them", column, out);
+        return;
+    }
+    rp_buf_puts(&b, "holder known in ");
+    rp_text_count(&b, whole(row->held));
+    rp_buf_puts(&b, " of ");
+    rp_text_count(&b, whole(row->stacked));
+    rp_buf_puts(&b, whole(row->stacked) == 1 ? " wait seen: " : " waits seen: ");
+    if (row->free > 0) {
+        rp_text_count(&b, whole(row->free));
+        rp_buf_puts(&b, whole(row->free) == 1 ? " was" : " were");
+        rp_buf_puts(&b, " looked at when nobody held it any more");
+    }
+    if (row->held + row->free < row->stacked) {
+        rp_buf_puts(&b, row->free > 0 ? ", the rest" : "the rest");
+        rp_buf_puts(&b, " had ended before a look (one about every 10 ms), or the lock tells no holder");
+    }
+    put_dim_wrapped(r, rp_buf_text(&b), column, out);
+    out->failed |= b.failed;
+    rp_buf_release(&b);
+}
+
+static void put_holders(const struct rp_report *r, const struct rp_lock_row *row, struct rp_buf *out)
+{
+    bool few = rp_text_holders_few(row);
+    double of = few ? row->held : row->parted;
+    char held_by[64] = "held by ", doing[64] = "doing ";
+
+    if (few) {
+        put_why_few(r, row, 14, out);
+        snprintf(held_by, sizeof held_by, "of the %" PRIu64 " held by ", whole(of));
+        snprintf(doing, sizeof doing, "of the %" PRIu64 " doing ", whole(of));
+    }
+    put_parts(r, held_by, row->holders.at, row->holders.n, of, 14, out);
+    put_parts(r, doing, row->doings.at, row->doings.n, of, 14, out);
 }
 
 void rp_text_locks(const struct rp_report *r, struct rp_buf *out)
@@ -391,8 +450,7 @@ void rp_text_locks(const struct rp_report *r, struct rp_buf *out)
         rp_buf_puts(out, "   ");
         rp_text_lock_name(r, i, r->options.width > column + 30 ? r->options.width - column : 0, out);
         rp_buf_putc(out, '\n');
-        put_parts(r, "held by ", row->holders.at, row->holders.n, row->parted, 14, out);
-        put_parts(r, "doing ", row->doings.at, row->doings.n, row->parted, 14, out);
+        put_holders(r, row, out);
     }
     if (t->rows.n > LOCKS_MAX)
         rp_buf_printf(out, "  and %zu locks more\n", t->rows.n - LOCKS_MAX);

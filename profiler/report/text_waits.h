@@ -17,6 +17,8 @@ void rp_text_wall(const struct rp_report *report, struct rp_buf *out);
 
 /* What a lock is called; for trees, too. */
 void rp_text_lock_name(const struct rp_report *report, uint32_t row, size_t room, struct rp_buf *out);
+/* Whether so few of its holders are known that what is said of them must say so. */
+bool rp_text_holders_few(const struct rp_lock_row *row);
 /* A function with its module. */
 void rp_text_function_name(const struct rp_report *report, uint32_t function, size_t room, struct rp_buf *out);
 

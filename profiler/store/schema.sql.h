@@ -169,7 +169,7 @@
 #define RP_SCHEMA_HOLDERS                                                                                              \
     "CREATE TABLE holders ( -- who held a lock while another waited\n"                                                 \
     "  lock INTEGER NOT NULL REFERENCES locks,\n"                                                                      \
-    "  thread INTEGER REFERENCES threads, -- NULL unknown\n"                                                           \
+    "  thread INTEGER REFERENCES threads, -- NULL: nobody held it any more when it was looked at\n"                     \
     "  node INTEGER NOT NULL REFERENCES nodes, -- what it did; 0 unknown\n"                                            \
     "  state INTEGER NOT NULL, -- 0 running, 1 blocked\n"                                                              \
     "  n INTEGER NOT NULL, -- waits\n"                                                                                 \

@@ -248,6 +248,17 @@ static enum rp_status location_of(struct fake_builder *b, const struct fake_text
     return status ? status : add_lines(b, frames, n, image, *location);
 }
 
+static bool is_of_kernel(struct fake_text frame)
+{
+    return frame.n > 9 && !memcmp(frame.at, "[kernel]!", 9);
+}
+
+/* Whether the frame is the leaf of the user's part of a stack that goes on in the kernel. */
+static bool enters_kernel(const struct fake_builder *b, size_t frame)
+{
+    return !is_of_kernel(b->frames[frame]) && is_of_kernel(b->frames[frame - 1]);
+}
+
 /* Interns the stack of `nframes` texts, leaf first; gives its leaf node. */
 static enum rp_status node_of(struct fake_builder *b, size_t nframes, bool guess, uint32_t *node)
 {
@@ -261,7 +272,8 @@ static enum rp_status node_of(struct fake_builder *b, size_t nframes, bool guess
 
         while (begin && *b->frames[begin - 1].at == '^')
             begin--;
-        flags = (begin ? RP_LOCATION_CALLER : 0u) | (begin && guess ? RP_LOCATION_GUESS : 0u);
+        /* Where the kernel was entered the address is that of the instruction itself. */
+        flags = (begin && !enters_kernel(b, begin) ? RP_LOCATION_CALLER : 0u) | (begin && guess ? RP_LOCATION_GUESS : 0u);
         if (end == nframes && b->frames[begin].n > 10 &&
             (!memcmp(b->frames[begin].at, "[truncated", 10) || !memcmp(b->frames[begin].at, "[kernel: ", 9))) {
             char mark[128] = "";
@@ -383,7 +395,7 @@ struct stack_keys {
     struct fake_text thread, waiter;
     uint64_t pid, at_ns, tag, weight, wait, holds;
     int syscall;
-    bool waited, guess;
+    bool waited, guess, nobody;
     enum rp_state state;
 };
 
@@ -397,8 +409,8 @@ static enum rp_status take_key(struct fake_builder *b, const struct fake_key *ke
         k->thread = v;
     else if (fake_is(key->name, "waiter"))
         k->waiter = v;
-    else if (fake_is(key->name, "state") && fake_is(v, "blocked"))
-        k->state = RP_STATE_BLOCKED;
+    else if (fake_is(key->name, "state") && (fake_is(v, "blocked") || fake_is(v, "running")))
+        k->state = fake_is(v, "blocked") ? RP_STATE_BLOCKED : RP_STATE_RUNNING;
     else if (fake_is(key->name, "wait") && fake_duration(v, &k->wait))
         k->waited = true;
     else if (!is_number)
@@ -407,6 +419,10 @@ static enum rp_status take_key(struct fake_builder *b, const struct fake_key *ke
         k->syscall = (int)value;
     else if (fake_is(key->name, "holds"))
         k->holds = value;
+    else if (fake_is(key->name, "free")) {
+        k->holds = value;
+        k->nobody = true;
+    }
     else if (fake_is(key->name, "block"))
         k->at_ns = value * b->p->block_ns;
     else if (fake_is(key->name, "ms"))
@@ -449,6 +465,10 @@ static enum rp_status take_stack(struct fake_builder *b, struct fake_text line)
         status = fake_thread_of(b, k.thread, k.pid, &thread_id);
     if (status == RP_OK && k.waiter.n)
         status = fake_thread_of(b, k.waiter, k.pid, &waiter_id);
+    if (k.nobody) {
+        thread_id = UINT32_MAX;
+        node = 0;
+    }
     if (status || !k.waited)
         return status ? status : rp_profile_count(b->p, thread_id, node, (uint32_t)k.tag, k.state, k.at_ns, samples, samples * k.weight, b->err);
     for (uint64_t i = 0; i < samples && status == RP_OK; i++)

@@ -10,7 +10,7 @@
  * A stack is leaf first, then the number of samples, then keys: block=N or ms=N (time), thread=NAME or NAME/TID, pid=N, state=blocked, tag=N,
  * weight=NS (of one sample), guess=1 (its callers were found by frame pointers). With wait=DURATION (250ns, 10us, 2.5ms, 1s) it is that many waits
  * of that length, with syscall=N and tag=LOCK (1 is the first); with holds=LOCK besides, what the lock's holder did during that many waits, which
- * were those of waiter=NAME/TID (else it is not known whose).
+ * were those of waiter=NAME/TID (else it is not known whose); with free=LOCK nobody held it any more, and the stack is of no matter.
  * A frame is [^][MODULE!]NAME[+0xOFFSET][{FILE:LINE}]. Modules: "app" unless said; [kernel] and [jit] are what they look like. The
  * offset is that of the call or, in the leaf, of the sample. In names \; \n \t \\ \{ \+ \! \^ and \xHH stand for the characters.
  * Directives, one a line, values quoted where they hold blanks, before the stacks that need them:

@@ -69,7 +69,7 @@ struct plain_stack {
     struct plain_frame frames[FRAMES_MAX];
     unsigned n;
     char thread[TEXT];
-    bool blocked, no_kernel;
+    bool blocked, no_kernel, holds_lock;
 };
 
 static const enum cat_kind kinds[CATEGORIES] = {CAT_COST, CAT_COST, CAT_COST, CAT_WAIT, CAT_IDLE, CAT_IDLE};
@@ -147,6 +147,8 @@ static bool holds(const struct plain_set *set, const struct plain_rule *r, const
 
     while (caller < s->n && is_through(set, &s->frames[caller]))
         caller++;
+    if (s->holds_lock && kinds[r->category] == CAT_IDLE)
+        return false;
     return words_match(&r->thread, s->thread) && (!r->caller.n || (caller < s->n && places_match(&r->caller, &s->frames[caller]))) &&
            (!r->under.n || some_place(&r->under, s, frame + 1)) && !some_place(&r->not_under, s, frame + 1);
 }
@@ -323,7 +325,7 @@ static void random_stack(struct plain_stack *s)
 {
     unsigned kernel = chance(30) ? random_below(4) : 0;
 
-    *s = (struct plain_stack){.n = random_below(FRAMES_MAX), .blocked = chance(40), .no_kernel = chance(15)};
+    *s = (struct plain_stack){.n = random_below(FRAMES_MAX), .blocked = chance(40), .no_kernel = chance(15), .holds_lock = chance(15)};
     random_name(s->thread);
     for (unsigned i = 0; i < s->n; i++) {
         random_name(s->frames[i].name);
@@ -410,7 +412,8 @@ static void tell(const struct plain_set *set, const struct plain_stack *s)
     for (unsigned i = 0; i < s->n; i++)
         rp_buf_printf(&text, "%s%s%s!%s%s", i ? " < " : "", s->frames[i].kernel ? "[k]" : "", s->frames[i].module, s->frames[i].name,
                       s->frames[i].mark ? "(mark)" : "");
-    print_error("%s | thread=%s%s%s\n", rp_buf_text(&text), s->thread, s->blocked ? " state=blocked" : "", s->no_kernel ? " no-kernel" : "");
+    print_error("%s | thread=%s%s%s%s\n", rp_buf_text(&text), s->thread, s->blocked ? " state=blocked" : "", s->no_kernel ? " no-kernel" : "",
+                s->holds_lock ? " holds-lock" : "");
     rp_buf_release(&text);
 }
 
@@ -440,7 +443,7 @@ static bool totals_agree(const struct plain_set *set, const struct plain_stack *
 
 static bool agrees(const struct plain_set *set, const struct plain_stack *s, struct cat_matcher *matcher, struct tally *tally)
 {
-    struct cat_context context = {s->thread, s->blocked ? CAT_BLOCKED : CAT_RUNNING, s->no_kernel, false};
+    struct cat_context context = {s->thread, s->blocked ? CAT_BLOCKED : CAT_RUNNING, s->no_kernel, false, s->holds_lock};
     uint32_t ids[FRAMES_MAX];
     struct cat_verdict v;
     struct rp_err err = {0};

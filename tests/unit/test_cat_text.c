@@ -71,7 +71,7 @@ static void bad_stacks_name_the_column(void **state)
         {"a <  < b", "column 5: expected a function's name"},
         {"a < lib.so!", "column 12: expected a function's name"},
         {"[k]", "column 4: expected a function's name"},
-        {"a | speed=1", "column 5: expected state=…, thread=…, no-kernel or never-ran"},
+        {"a | speed=1", "column 5: expected state=…, thread=…, no-kernel, never-ran or holds-lock"},
         {"a | thread=x state=asleep", "column 14: expected state=running or state=blocked"},
     };
 

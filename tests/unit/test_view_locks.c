@@ -145,6 +145,75 @@ static void test_holders_of_nobody_known_are_of_all_threads(void **state)
     fake_waits_release(&t);
 }
 
+/* 40 held, 60 looked at when nobody held it any more, 400 not looked at: only the 40 have parts. */
+static void test_what_nobody_held_is_no_holder(void **state)
+{
+    static const char text[] = ".run seconds=2 waits=1\n.thread a/1 wall=2 cpu=1 waiting=1\n.thread c/3 wall=2 cpu=2\n.lock 0x4050\n" FAKE_LOCKED
+                               ";app!get;app!main 500 wait=1ms thread=a/1 tag=1\napp!work;app!main 40 wait=1ms thread=c/3 holds=1 waiter=a/1\n"
+                               "app!work 60 wait=1ms thread=c/3 free=1 waiter=a/1\n";
+    struct rp_lock_table table;
+    const struct rp_lock_row *row;
+    struct rp_err err;
+    struct fake_waits t;
+
+    (void)state;
+    fake_waits(&t, text, false, NULL);
+    assert_int_equal(rp_waits_locks(t.w, &table, &err), RP_OK);
+    row = &table.rows.at[0];
+    fake_close_to(row->held, 40);
+    fake_close_to(row->free, 60);
+    fake_close_to(row->stacked, 500);
+    fake_close_to(row->known, 0.08);
+    assert_int_equal(row->holders.n, 1);
+    assert_int_equal(row->doings.n, 1);
+    fake_close_to(row->doings.at[0].waits, 40);
+    rp_lock_table_release(&table);
+    fake_waits_release(&t);
+}
+
+#define SLEEP "libc.so.6!clock_nanosleep;app!hold;app!main"
+
+/* a and c sleep for 1 s each in the same place; b waits `waits` x 10 ms for the lock of which a was seen to be the holder half as often. Gives the idle seconds. */
+static double idle_of_sleepers(unsigned waits, const char *state, double *lock_share)
+{
+    struct rp_buf text = {0};
+    struct rp_lock_table table;
+    struct rp_err err;
+    struct fake_waits t;
+    double idle;
+
+    rp_buf_printf(&text,
+                  ".run seconds=4 waits=1\n.thread a/1 wall=2 cpu=1 waiting=1\n.thread b/2 wall=4 cpu=1 waiting=%f\n.thread c/3 wall=1 waiting=1\n"
+                  ".lock 0x4050\n[kernel]!hrtimer_nanosleep;" SLEEP " 100 wait=10ms thread=a/1 syscall=230\n[kernel]!hrtimer_nanosleep;" SLEEP
+                  " 100 wait=10ms thread=c/3 syscall=230\n" FAKE_LOCKED ";app!get;app!main %u wait=10ms thread=b/2 tag=1\n" SLEEP
+                  " %u wait=10ms thread=a/1 holds=1 waiter=b/2 %s\n",
+                  waits * 0.01, waits, waits / 2, state);
+    fake_waits(&t, rp_buf_text(&text), false, NULL);
+    assert_int_equal(rp_waits_locks(t.w, &table, &err), RP_OK);
+    idle = t.w->idle_seconds;
+    *lock_share = table.rows.at[0].share;
+    if (idle < 1.5)
+        fake_close_to(fake_wait_row(&t, "wait.sleep")->seconds, 1);
+    rp_lock_table_release(&table);
+    fake_waits_release(&t);
+    rp_buf_release(&text);
+    return idle;
+}
+
+/* Who sleeps with a lock that others wait for waits for no work; and that c sleeps where a does, or a had the lock once, makes nobody busy. */
+static void test_sleeping_with_a_lock_is_not_idle(void **state)
+{
+    double share;
+
+    (void)state;
+    fake_close_to(idle_of_sleepers(100, "state=blocked", &share), 1); /* that of c */
+    fake_close_to(share, 1.0 / (1 + 1 + 1 + 1));                      /* a and b ran 1 s each */
+    fake_close_to(idle_of_sleepers(60, "state=blocked", &share), 1);
+    fake_close_to(idle_of_sleepers(40, "state=blocked", &share), 2);
+    fake_close_to(share, 0.4 / (1 + 1 + 0.4));
+    fake_close_to(idle_of_sleepers(100, "state=running", &share), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +221,8 @@ int main(void)
         cmocka_unit_test(test_the_waiter_is_the_first_above_the_claim),
         cmocka_unit_test(test_holders_are_those_of_the_threads_of_the_view),
         cmocka_unit_test(test_holders_of_nobody_known_are_of_all_threads),
+        cmocka_unit_test(test_what_nobody_held_is_no_holder),
+        cmocka_unit_test(test_sleeping_with_a_lock_is_not_idle),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,6 +232,16 @@ static void test_a_look_belongs_to_the_wait_it_fell_into(void **state)
     o.clock.seen.out_ns = 5000;
     edge(&o, 5200, false, false);
     assert_int_equal(o.done.look.node, 9);
+    /* Its lock was asked for its owner when the wait was over: that is the owner of another moment. */
+    edge(&o, 5500, true, false);
+    o.clock.seen = seen(5600, 10);
+    o.clock.seen.tag = 1;
+    o.clock.seen.owner = 3;
+    o.clock.seen.owner_ns = 5900;
+    edge(&o, 5800, false, false);
+    assert_int_equal(o.done.look.node, 10);
+    assert_int_equal(o.done.look.tag, 1);
+    assert_int_equal(o.done.look.owner, RP_NO_THREAD);
 }
 
 static void test_a_stack_at_the_switch_is_preferred_and_not_kept_over_a_preemption(void **state)
