@@ -11,7 +11,7 @@
 
 #include "base/parse.h"
 
-enum { WORD_MAX = 63 };
+enum { WORD_MAX = 63, ABBREVIATION_MIN = 3 };
 
 int rp_word_distance(const char *a, const char *b)
 {
@@ -53,12 +53,25 @@ static const struct rp_option *find_option(const struct rp_command *command, con
     return NULL;
 }
 
-/* How far a mistyped name is from an option: a beginning of it counts as near. */
-static int option_distance(const char *typed, const char *name)
+/* All letters of `typed` stand in `name` in this order, the first one first: secs in seconds. */
+static bool is_abbreviation(const char *typed, const char *name)
 {
-    size_t length = strlen(typed);
+    if (*typed != *name)
+        return false;
+    for (; *typed && *name; name++)
+        typed += *typed == *name;
+    return !*typed;
+}
 
-    return length >= 3 && !strncmp(typed, name, length) ? 0 : rp_word_distance(typed, name);
+int rp_word_typed_distance(const char *typed, const char *name)
+{
+    size_t length = strlen(typed), whole = strlen(name);
+
+    if (length >= ABBREVIATION_MIN && whole >= ABBREVIATION_MIN && !strncmp(typed, name, length < whole ? length : whole))
+        return 0;
+    if (length > ABBREVIATION_MIN && is_abbreviation(typed, name))
+        return 1;
+    return rp_word_distance(typed, name);
 }
 
 static const char *near_option(const struct rp_command *command, const char *typed)
@@ -68,7 +81,7 @@ static const char *near_option(const struct rp_command *command, const char *typ
 
     for (size_t g = 0; command->groups[g]; g++) {
         for (const struct rp_option *o = command->groups[g]->options; o->name; o++) {
-            int distance = option_distance(typed, o->name);
+            int distance = rp_word_typed_distance(typed, o->name);
 
             if (distance < nearest) {
                 nearest = distance;
@@ -139,6 +152,9 @@ static enum rp_status read_letters(struct reader *r, const char *letters, struct
 {
     enum rp_status status = RP_OK;
 
+    /* Read as letters, -pid would be a process called id. */
+    if (strlen(letters) >= ABBREVIATION_MIN && find_option(r->args->command, letters, strlen(letters), 0))
+        return rp_fail(err, RP_USAGE, "a long option has two dashes: write --%s, not -%s", letters, letters);
     for (; !status && *letters; letters++) {
         const struct rp_option *option = find_option(r->args->command, NULL, 0, *letters);
         const char *value = NULL;

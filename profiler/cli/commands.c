@@ -111,13 +111,22 @@ bool rp_command_records(const struct rp_command *command)
     return command->run == rp_cmd_record || command->run == rp_cmd_locks;
 }
 
+/* `rowprof explain` was meant for `rowprof rules explain`. */
+static int command_distance(const char *word, const char *name)
+{
+    const char *second = strchr(name, ' ');
+    int distance = rp_word_typed_distance(word, name), of_second = second ? rp_word_distance(word, second + 1) : distance;
+
+    return of_second < distance ? of_second : distance;
+}
+
 const char *rp_command_near(const char *word)
 {
     const char *best = NULL;
     int nearest = 3;
 
     for (const struct rp_command *c = rp_commands; c->name; c++) {
-        int distance = *c->name ? rp_word_distance(word, c->name) : 99;
+        int distance = *c->name ? command_distance(word, c->name) : nearest;
 
         if (distance < nearest) {
             nearest = distance;

@@ -80,6 +80,21 @@ class CaseA13Permission(harness.Case):
                 self.assertIn("ulimit -n", run.stderr)
 
 
+class Threads(harness.Case):
+    @harness.needs(harness.perf_events)
+    def test_a_name_that_no_thread_has_yet_is_told_at_the_start(self):
+        target = self.start("/usr/bin/python3", "-c", BUSY)
+        process = harness.rowprof_start("-p", target.pid, "-d", "30", "-t", "pythn3")
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stderr.readline().decode(), f"rowprof: no thread of process {target.pid} is called pythn3 now; there is only python3 ({target.pid}); "
+                                                    "recording all the same, as one may come yet\n")
+        harness.await_sampling(process)
+        run = harness.rowprof_stop(process)
+        self.assertEqual(run.status, 1)
+        self.assertIn("no thread has the name or tid pythn3", run.stderr)
+        self.assertIn("on-CPU samples", run.stdout)
+
+
 class CaseA14Deadline(harness.Case):
     @harness.needs(harness.perf_events)
     def test_the_deadline_ends_the_run_and_not_the_target(self):

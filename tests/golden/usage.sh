@@ -19,6 +19,12 @@ try rules
 try rules check
 try rules explain
 try help nothing
+try help exit
+sleep 9 & target=$!
+try -p $target -d 9 -t 1
+try record -p $target -d 9 -t 1
+try -p $target -d 9 -t MainThreadOfTheServer
+kill $target
 try --from-snapshots d --save-snapshots e
 cat >few.yaml <<'Y'
 categories:
