@@ -12,7 +12,7 @@
 
 /* A week: longer is a mistyped number. 100 kHz: the kernel allows no more by default (perf_event_max_sample_rate). */
 static const double seconds_max = 7 * 86400.0, seconds_min = 0.01;
-enum { HZ_MAX = 100000, WIDTH_MIN = 40, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFAULT_MIN_SAMPLES = 5 };
+enum { HZ_MAX = 100000, WIDTH_MIN = 60, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFAULT_MIN_SAMPLES = 5 };
 
 void rp_settings_init(struct rp_settings *s)
 {
@@ -227,7 +227,7 @@ static const struct rp_option explain_options[] = {
 
 static const struct rp_option output_options[] = {
     {"format", 0, "FORM", "text (default), json or csv", set_format},
-    {"width", 0, "N", "fit lines into N columns, 0 for no limit (default: the terminal's)", set_width},
+    {"width", 0, "N", "fit lines into N columns, 60 or more, or 0 for no limit (default: the terminal's)", set_width},
     {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", rp_set_color},
     {0},
 };
@@ -241,7 +241,7 @@ static const struct rp_option compare_watch_options[] = {
 
 static const struct rp_option compare_output_options[] = {
     {"format", 0, "FORM", "text (default), json, csv or markdown", rp_compare_set_form},
-    {"width", 0, "N", "fit lines into N columns, 0 for no limit (default: the terminal's)", set_width},
+    {"width", 0, "N", "fit lines into N columns, 60 or more, or 0 for no limit (default: the terminal's)", set_width},
     {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", rp_set_color},
     {0},
 };

@@ -168,7 +168,7 @@ static void sentences_name_the_remedy(void **state)
     bad("--by row", "category, function, module, thread, process, wait, idle or lock");
     bad("--format xml", "text, json or csv");
     bad("--color yes", "auto, always or never");
-    bad("--width 3", "from 40 to");
+    bad("--width 59", "from 60 to");
     bad("--rules ~", "not an empty word");
     bad("--force=yes", "takes no value");
     bad("1234", "--pid 1234");
