@@ -254,7 +254,7 @@ enum rp_status rp_cmd_rules_explain(struct rp_args *args, struct rp_err *err)
         stack.context.thread = s->thread ? s->thread : stack.context.thread;
         stack.context.state = s->blocked ? CAT_BLOCKED : stack.context.state;
         stack.context.no_kernel |= s->no_kernel;
-        status = cat_explain(matcher, stack.frames, stack.n, &stack.context, &out, err);
+        status = cat_explain(matcher, stack.frames, stack.n, &stack.context, s->verbose, &out, err);
     }
     if (!status)
         status = rp_print(&out, err);

@@ -70,7 +70,7 @@ const struct rp_command rp_commands[] = {
         .name = "rules explain",
         .usage = "SYMBOL | \"LEAF < CALLER < ROOT\" [options]",
         .summary = "tell which rule wins for a function or a stack, which lose, and why",
-        .details = "Frames are parted by < or ; and written as in *.cases: name, module!name,\n[k]name, with ` @ path` for the source file.\n",
+        .details = "Frames are parted by < or ; and written as in *.cases: name, module!name,\n[k]name, with ` @ path` for the source file. -v also tells the rules that could\nnot have decided: for another state or context, or asked too late.\n",
         .groups = {&rp_options_explain, &rp_options_rules, &rp_options_common},
         .run = rp_cmd_rules_explain,
     },

@@ -161,7 +161,7 @@ void rp_grid_text(const struct rp_grid *grid, size_t width, bool symbols, bool v
     if (!usable(grid, out))
         return;
     rows = grid->cells.n / grid->columns;
-    taken = measure(grid, rows, width, columns);
+    taken = measure(grid, rows, verbose ? 0 : width, columns);
     room = !width ? 0 : width > taken + LAST_LEAST ? width - taken : LAST_LEAST;
     for (size_t r = 0; r <= rows; r++) {
         const char *gap = "";
