@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 
@@ -178,23 +180,41 @@ static enum rp_status read_letters(struct reader *r, const char *letters, struct
     return status;
 }
 
+static bool is_data_file(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && S_ISREG(st.st_mode) && access(path, X_OK);
+}
+
+/* A word that is neither option nor command, where a recording needs neither operands nor guesses. */
+static enum rp_status refuse_operand(const struct rp_command *command, const char *word, struct rp_err *err)
+{
+    const char *near = *command->name ? NULL : rp_command_near(word);
+    uint64_t number;
+
+    if (rp_parse_u64(word, 1, INT32_MAX, &number))
+        return rp_fail(err, RP_USAGE, "to watch process %s write --pid %s", word, word);
+    if (find_option(command, word, strlen(word), 0))
+        return rp_fail(err, RP_USAGE, "'%s' is an option and needs two dashes: --%s", word, word);
+    if (near)
+        return rp_fail(err, RP_USAGE, "there is no command '%s'; did you mean '%s'?", word, near);
+    if (*command->name)
+        return rp_fail(err, RP_USAGE, "`rowprof %s` takes no '%s'; to keep the profile in it write -o %s, to launch a program put -- before it", command->name, word, word);
+    if (is_data_file(word))
+        return rp_fail(err, RP_USAGE, "'%s' is no command; to show it as a profile write rowprof report %s", word, word);
+    return rp_fail(err, RP_USAGE,
+                   "'%s' is neither an option nor a command; to launch a program put -- before it, to watch one that runs give its process id: "
+                   "--pid \"$(pgrep -nf '%s')\"",
+                   word, word);
+}
+
 static enum rp_status read_operand(struct rp_args *args, const char *word, struct rp_err *err)
 {
     const char **added;
-    uint64_t number;
 
-    if (args->command->run == rp_cmd_record && !args->settings.help) {
-        const char *near = *args->command->name ? NULL : rp_command_near(word);
-
-        if (rp_parse_u64(word, 1, INT32_MAX, &number))
-            return rp_fail(err, RP_USAGE, "to watch process %s write --pid %s", word, word);
-        if (near)
-            return rp_fail(err, RP_USAGE, "there is no command '%s'; did you mean '%s'?", word, near);
-        return rp_fail(err, RP_USAGE,
-                       "'%s' is neither an option nor a command; to launch a program put -- before it, to watch one that runs give its process id: "
-                       "--pid \"$(pgrep -nf '%s')\"",
-                       word, word);
-    }
+    if (args->command->run == rp_cmd_record && !args->settings.help)
+        return refuse_operand(args->command, word, err);
     added = rp_vec_add(&args->operands);
     if (!added)
         return rp_fail_nomem(err);

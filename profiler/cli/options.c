@@ -45,6 +45,12 @@ static enum rp_status add_pid(struct rp_settings *s, uint64_t pid, struct rp_err
     return RP_OK;
 }
 
+/* What pgrep prints without -d, where several processes fit. */
+static bool has_blanks_between(const char *value)
+{
+    return value[strcspn(value, " \n")] && !value[strspn(value, "0123456789 \n")];
+}
+
 /* One number, or several parted by commas, as pgrep -d, gives them. A name is refused: it may fit another process. */
 static enum rp_status set_pid(struct rp_settings *s, const char *value, struct rp_err *err)
 {
@@ -52,6 +58,8 @@ static enum rp_status set_pid(struct rp_settings *s, const char *value, struct r
     enum rp_status status = RP_OK;
     uint64_t pid;
 
+    if (has_blanks_between(value))
+        return rp_fail(err, RP_USAGE, "--pid takes several process ids parted by commas, not by blanks or lines: --pid \"$(pgrep -d, -f 'node server.mjs')\"");
     do {
         if (!rp_cursor_u64(&c, &pid) || (!rp_cursor_done(&c) && *c.at != ',')) {
             if (value[strspn(value, "0123456789,-+.")])

@@ -70,6 +70,17 @@ class CaseA13Permission(harness.Case):
         self.assertEqual(run.status, 4)
         self.assertIn("no process 4194305", run.stderr)
 
+    @harness.needs(harness.root, reachable_by_nobody)
+    def test_a_file_that_may_not_be_read_is_another_matter(self):
+        os.chmod(self.scratch, 0o755)
+        path = os.path.join(self.scratch, "mine.yaml")
+        with open(path, "w", encoding="ascii"):
+            os.chmod(path, 0)
+        for words in (["rules", "check", path], ["report", path], ["bench", "--read", path]):
+            run = as_nobody([harness.ROWPROF, *words])
+            self.assertEqual(run.returncode, 1, run.stderr)
+            self.assertIn("Permission denied", run.stderr)
+
     def test_no_descriptors_left_is_another_matter_too(self):
         target = self.start_busy()
         for limit in range(5, 15):

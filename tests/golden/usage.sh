@@ -14,6 +14,13 @@ try reprot x
 try report
 try report a b
 try report missing.rowprof
+try report ''
+: >data.rowprof; try data.rowprof
+try record data.rowprof -p 1
+try version
+try --pid "12
+13"
+try rules explain ' < '
 try report --pid 3
 try rules
 try rules check
@@ -26,6 +33,7 @@ try record -p $target -d 9 -t 1
 try -p $target -d 9 -t MainThreadOfTheServer
 kill $target
 try --from-snapshots d --save-snapshots e
+try --from-snapshots nosuch
 cat >few.yaml <<'Y'
 categories:
   - {id: a.one, name: "First", kind: cost}
