@@ -13,7 +13,10 @@
 #include "report/style.h"
 #include "report/utf8.h"
 
-enum { PAYERS_MAX = 4, PAYER_COLUMNS = 60, SYMBOL_LEAST = 16, NAME_GAP = 3, NAME_ROOM = 30, THREAD_ROOM = 20, LOCK_ROOM = 36, IDLE_MAX = 12, LOCKS_MAX = 10, HOLDERS_MAX = 3 };
+enum { PAYERS_MAX = 4, PAYER_COLUMNS = 60, IDLE_MAX = 12, LOCKS_MAX = 10, HOLDERS_MAX = 3 };
+
+/* In columns: what stands before a name, what a name has at least before columns of numbers are dropped, a symbol before its module is. */
+enum { NAME_GAP = 3, NAME_ROOM = 30, THREAD_ROOM = 20, LOCK_ROOM = 36, SYMBOL_LEAST = 16 };
 
 static const double payer_worth = 0.03;
 
