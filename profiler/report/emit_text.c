@@ -453,6 +453,10 @@ static void put_tables(const struct rp_report *r, struct rp_buf *out)
     enum rp_by by = r->options.by;
 
     put_running(r, out);
+    if (!r->waits && (by >= RP_BY_WAIT || r->options.locks || r->options.clock == RP_REPORT_WALL)) {
+        rp_buf_putc(out, '\n');
+        rp_text_wrap(out, "Nothing is known of waiting: it was not measured when this was recorded (--no-waiting).", 0, 0, r->options.width);
+    }
     if (r->waits && by == RP_BY_THREAD)
         rp_text_threads(r, out);
     if (r->waits && (by == RP_BY_CATEGORY || by == RP_BY_WAIT))
