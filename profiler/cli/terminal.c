@@ -14,7 +14,7 @@
 #include "base/io.h"
 #include "report/utf8.h"
 
-enum { NARROWEST = 40 };
+enum { NARROWEST = 60 };
 
 static volatile sig_atomic_t stop_asked;
 
