@@ -373,8 +373,6 @@ static enum rp_status process_of(struct rp_fold *fold, const struct rp_event *ev
         return add_child(fold, event, process, err);
     if (*process || !fold->replay)
         return RP_OK;
-    if (!fold->start_ns)
-        fold->start_ns = event->time_ns;
     status = rp_fold_new_process(fold, event->pid, event->pid, "replay", "replay", err);
     if (!status)
         *process = &fold->processes.at[fold->processes.n - 1];
@@ -390,6 +388,8 @@ enum rp_status rp_fold_event(void *context, const struct rp_event *event, struct
 
     if (status || !process)
         return status;
+    if (!fold->start_ns) /* a replay; what was mapped at its beginning has no time */
+        fold->start_ns = event->time_ns;
     /* A look through procfs is ahead of the records. */
     if (event->time_ns > fold->last_event_ns && (event->kind != RP_EVENT_PEEK || event->u.peek.at_switch))
         fold->last_event_ns = event->time_ns;

@@ -154,6 +154,7 @@ class Truth(WaitCase):
         again = self.record("--from-snapshots", folder)
         self.assertEqual(self.table(), shown)
         self.assertEqual(again.run["waits"], 1)
+        self.assertAlmostEqual(again.run["seconds_ns"], live.run["seconds_ns"], delta=0.5e9)
         self.assertAlmostEqual(live.run["switches"], again.run["switches"], delta=5)
         stacks = [{tuple(p.stack(node)) for node, in p.rows("SELECT node FROM waits WHERE tag")} for p in (live, again)]
         # A look at a thread because it holds a lock counts as a look at its own wait in the replay only.

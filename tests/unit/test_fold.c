@@ -54,6 +54,27 @@ static void a_pc_in_no_mapping_is_a_marked_root(void **state)
     assert_string_equal(rp_profile_text(&b->profile, (uint32_t)mark->addr), "[truncated: pc in no mapping]");
 }
 
+/* What was mapped when a recording began has no time; the blocks of a replay begin with the first event that has one. */
+static void a_replay_begins_with_its_first_event(void **state)
+{
+    struct fold_bench *b = *state;
+    static const uint64_t pc[] = {0xffffffff81000010u};
+    struct rp_event map = {.kind = RP_EVENT_MMAP, .pid = 7, .tid = 7};
+
+    map.u.mmap.start = 0x1000;
+    map.u.mmap.end = 0x2000;
+    map.u.mmap.path = "//anon";
+    map.u.mmap.offline = true;
+    fold_bench_send(b, map);
+    fold_bench_send(b, fold_bench_sample(UINT64_C(9000000000000), 7, 7, pc, 1));
+    fold_bench_send(b, fold_bench_sample(UINT64_C(9000000001000), 7, 7, pc, 1));
+    assert_true(b->fold.start_ns == UINT64_C(9000000000000));
+    assert_true(b->fold.last_event_ns == UINT64_C(9000000001000));
+    assert_int_equal(b->profile.counts.n, 1);
+    assert_int_equal(b->profile.counts.at[0].block, 0);
+    assert_int_equal(b->profile.block_ns, 10000000);
+}
+
 static void exec_begins_another_generation(void **state)
 {
     struct fold_bench *b = *state;
@@ -261,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(kernel_frames_are_interned_root_first_without_markers, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(a_pc_in_no_mapping_is_a_marked_root, fold_bench_set_up, fold_bench_tear_down),
+        cmocka_unit_test_setup_teardown(a_replay_begins_with_its_first_event, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(exec_begins_another_generation, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(a_new_thread_carries_its_creators_name_until_it_takes_one, fold_bench_set_up, fold_bench_tear_down),
         cmocka_unit_test_setup_teardown(a_thread_born_under_the_number_of_an_ended_one_is_another, fold_bench_set_up, fold_bench_tear_down),
