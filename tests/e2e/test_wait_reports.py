@@ -5,6 +5,7 @@
 The trap is the busy machine: shares of waiting move with its load, so what is asserted is order, presence and sums, and counts that the target's structure fixes.
 """
 import os
+import signal
 import subprocess
 
 import harness
@@ -104,6 +105,18 @@ class WallClock(Reports):
         data = harness.Profile(run).data
         self.assertNotIn("waiting", data)
         self.assertNotIn("time", data)
+
+
+class Stopped(Reports):
+    @READY_FOR
+    def test_a_stopped_process_is_said_to_be(self):
+        target = self.start("sh", "-c", "echo READY pid=$$; exec sleep 100")
+        os.kill(target.pid, signal.SIGSTOP)
+        run = self.rowprof_ok("--pid", target.pid, "--seconds", 0.3, "--idle")
+        self.assertIn(f"Process {target.pid} is stopped", run.stdout)
+        self.assertIn(f"kill -CONT {target.pid}", " ".join(run.stdout.split()))
+        os.kill(target.pid, signal.SIGCONT)
+        self.assertNotIn("stopped", self.rowprof_ok("--pid", target.pid, "--seconds", 0.1, "--idle").stdout)
 
 
 if __name__ == "__main__":
