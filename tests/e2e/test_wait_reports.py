@@ -107,6 +107,19 @@ class WallClock(Reports):
         self.assertNotIn("time", data)
 
 
+class Python(Reports):
+    @SEES_KERNEL
+    def test_two_busy_threads_wait_for_the_lock_of_the_interpreter(self):
+        spin = ("import os,sys,threading\ndef spin():\n while True: sum(range(1000))\nthreading.Thread(target=spin, daemon=True).start()\n"
+                "print('READY pid=%d' % os.getpid(), file=sys.stderr, flush=True)\nspin()\n")
+        data = self.report(self.start("/usr/bin/python3", "-c", spin).pid, seconds=1)
+        self.assertEqual(data["waiting"][0]["id"], "wait.gil", data["waiting"])
+        gil = data["waiting"][0]["seconds"]
+        self.assertGreater(gil, 0.8 * data["time"]["waiting_s"], data["waiting"])
+        # Its condition's words are no locks; the mutex of the condition is one, and nearly free.
+        self.assertLess(sum(lock["seconds"] for lock in data["locks"]), 0.2 * gil, data["locks"])
+
+
 class Stopped(Reports):
     @READY_FOR
     def test_a_stopped_process_is_said_to_be(self):
