@@ -25,6 +25,7 @@ class Reports(harness.Case):
         for t in data["threads"]:
             parts = t["cpu_s"] + t["preempted_s"] + t["waiting_s"] + t["idle_s"] + t["unknown_s"]
             self.assertAlmostEqual(parts, t["wall_s"], delta=0.01 * t["wall_s"] + 1e-3, msg=t)
+            self.assertLessEqual(t["waiting_for_cpu_s"], t["waiting_s"], t)
         total = data["time"]
         self.assertAlmostEqual(sum(w["seconds"] for w in data["waiting"]), total["waiting_s"], delta=0.01 * total["wall_s"] + 1e-3)
         for w in data["waiting"]:
