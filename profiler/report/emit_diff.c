@@ -98,6 +98,7 @@ static void put_side(const struct rp_diff_report *r, size_t s, struct rp_buf *ou
     if (d->has_cost) {
         rp_buf_puts(out, RP_DOT);
         rp_compare_cost(out, &d->cost[s], unit_of(d));
+        rp_buf_puts(out, !(d->cost[s].variance > 0) ? "" : d->files[s] > 1 ? " within the runs" : " within the run");
     }
     rp_buf_putc(out, '\n');
 }
@@ -119,13 +120,14 @@ static void put_whole(const struct rp_diff *d, struct rp_buf *out)
 static void put_left_out(const struct rp_diff *d, size_t shown, struct rp_buf *out)
 {
     if (shown < d->rows.n)
-        rp_buf_printf(out, "%zu more rows differ less; -v shows them.\n", d->rows.n - shown);
+        rp_buf_printf(out, "%zu more row%s less in share; -v shows %s.\n", d->rows.n - shown, d->rows.n - shown == 1 ? " differs" : "s differ",
+                      d->rows.n - shown == 1 ? "it" : "them");
     if (d->left_out) {
         rp_text_count(out, d->left_out);
         rp_buf_printf(out, " row%s fewer than %" PRIu64 " samples on both sides (", d->left_out == 1 ? " has" : "s have", d->options.min_samples);
         for (size_t s = 0; s < 2; s++)
             rp_buf_printf(out, "%s%.1f %%", s ? " and " : "", d->samples[s] ? 100 * (double)d->left_out_samples[s] / (double)d->samples[s] : 0);
-        rp_buf_puts(out, " of all) and are not shown.\n");
+        rp_buf_printf(out, " of all) and %s not shown.\n", d->left_out == 1 ? "is" : "are");
     }
     rp_buf_printf(out, "%s grew, %s fell, %s inside noise: Holm over %zu row%s with %d samples or more on both sides together, at %g.\n",
                   signs[RP_VERDICT_GREW], signs[RP_VERDICT_FELL], signs[RP_VERDICT_NOISE], d->family, d->family == 1 ? "" : "s", RP_DIFF_FAMILY_MIN,
@@ -161,7 +163,7 @@ static void csv(const struct rp_diff_report *r, struct rp_buf *out)
 {
     static const char *const head[] = {"module",  "samples_a", "samples_b", "share_a",    "share_b",   "difference", "low",    "high",
                                        "p",       "holm",      "verdict",   "ns_a",       "ns_b",      "ns_change",  "ns_low", "ns_high",
-                                       "ns_p",    "ns_holm",   "ns_verdict"};
+                                       "ns_p",    "ns_holm",   "ns_verdict", "unit"};
     const struct rp_diff *d = r->diff;
     struct rp_grid g = {0};
 
@@ -190,6 +192,7 @@ static void csv(const struct rp_diff_report *r, struct rp_buf *out)
             rp_grid_cell(&g, c->verdict ? "%.6g" : "", c->holm);
             rp_grid_cell(&g, "%s", known ? words[c->verdict] : "");
         }
+        rp_grid_cell(&g, "%s", d->by_runs ? "run" : "sample");
     }
     rp_grid_csv(&g, out);
     rp_grid_release(&g);
@@ -271,6 +274,8 @@ static void json(const struct rp_diff_report *r, struct rp_buf *out)
     rp_json_key_string(&w, "samples_of", d->options.total ? "total" : "self");
     rp_json_key_string(&w, "unit", d->by_runs ? "run" : "sample");
     rp_json_key_string(&w, "ns_per", unit_of(d));
+    rp_json_key_double(&w, "run_scatter", d->run_scatter > 0 ? d->run_scatter : NAN, 4);
+    rp_json_key_double(&w, "row_scatter", d->row_scatter > 0 ? d->row_scatter : NAN, 4);
     json_sides(r, &w);
     if (d->has_cost)
         json_change(&w, "whole", &d->whole, 4);
