@@ -137,7 +137,7 @@ static enum rp_status note_cost(struct rp_diff_report *r, struct rp_err *err)
                                "A share can fall only because another rose. What a call costs is not known here: record with --ready and a workload that "
                                "prints RATE lines, or give --calls-per-second A,B.");
     if (!d->by_runs && (!(d->cost[0].variance > 0) || !(d->cost[1].variance > 0)))
-        status = rp_compare_note(&r->notes, err, "rate-exact", "Rate taken as exact: its variance is not known%s%s.",
+        status = rp_compare_note(&r->notes, err, "rate-exact", "Rate taken as exact within the run: its variance is not known%s%s.",
                                  d->cost[0].variance > 0 ? " on side B" : d->cost[1].variance > 0 ? " on side A" : "",
                                  d->cost[0].lines || d->cost[1].lines ? " (three RATE lines within the recording would tell)" : "");
     return status;

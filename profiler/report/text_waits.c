@@ -168,12 +168,12 @@ void rp_text_waiting(const struct rp_report *r, struct rp_buf *out)
 
     for (size_t i = 0; i < w->rows.n; i++)
         estimated |= w->rows.at[i].half > 0;
-    names = estimated ? 65 : 57;
+    names = estimated ? 66 : 58;
     if (!w->rows.n)
         return;
     put_head(r,
-             estimated ? "  waiting   " PLUS_MINUS "95 % of wall   waits    mean     p50     p99     max   waiting for"
-                       : "  waiting of wall   waits    mean     p50     p99     max   waiting for",
+             estimated ? "  waiting   " PLUS_MINUS "95 %  of wall   waits    mean     p50     p99     max   waiting for"
+                       : "  waiting  of wall   waits    mean     p50     p99     max   waiting for",
              out);
     for (size_t i = 0; i < w->rows.n; i++) {
         const struct rp_wait_row *row = &w->rows.at[i];
@@ -185,7 +185,7 @@ void rp_text_waiting(const struct rp_report *r, struct rp_buf *out)
         else if (estimated)
             rp_buf_fill(out, ' ', 8);
         rp_figure_percent(text, sizeof text, row->share);
-        rp_figure_right(out, text, 8);
+        rp_figure_right(out, text, 9);
         rp_figure_right_count(out, whole(row->waits), 8);
         rp_figure_right_duration(out, row->mean_s, 8);
         rp_figure_right_duration(out, row->p50_s, 8);

@@ -25,6 +25,8 @@ make_profile $DATA/one_row.fake one.rowprof
 make_profile $DATA/hundred_rows.fake hundred.rowprof
 rowprof bench --read $runs/ab_node267_268_quiet.csv --filter 'all SELECT *' --shape-check one.rowprof hundred.rowprof
 rowprof bench --read $runs/ab_node267_268_quiet.csv --filter 'get SELECT 1' --shape-check one.rowprof hundred.rowprof
+sed 's/^old,/new,/;t;s/^new,/old,/' $runs/ab_node267_268_quiet.csv >swapped.csv
+rowprof bench --read swapped.csv --filter 'all SELECT' --exclude 8kb --shape-check one.rowprof hundred.rowprof | tail -n 4
 rowprof bench --read $runs/ab_node267_268_quiet.csv --shape-check one.rowprof; echo "= $? =" >&2
 rowprof bench --read one.rowprof; echo "= $? =" >&2
 rowprof bench --read $runs/ab_node267_268_quiet.csv --filter nothing; echo "= $? =" >&2
