@@ -65,6 +65,15 @@ struct rp_chi2 rp_saving_check(const struct rp_saving *savings, size_t n, const 
     return check;
 }
 
+double rp_saving_direction(const struct rp_saving *savings, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += savings[i].saved / savings[i].error;
+    return n ? sum / sqrt((double)n) : NAN;
+}
+
 struct sums {
     double sum, squares;
     size_t n;

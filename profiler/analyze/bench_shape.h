@@ -28,6 +28,9 @@ struct rp_saving_prediction {
 };
 struct rp_chi2 rp_saving_check(const struct rp_saving *savings, size_t n, const struct rp_saving_prediction *prediction);
 
+/* Whether new saves, taken all together: the sum of the savings, each in units of its error, over sqrt(n) (Stouffer). NaN without any. */
+double rp_saving_direction(const struct rp_saving *savings, size_t n);
+
 /* Improvement at few rows against that at many: the difference of mean log ratios of two groups of rows, Welch over configurations. */
 struct rp_t_test rp_saving_contrast(const struct rp_bench_verdicts *verdicts, const bool *many, const bool *few);
 

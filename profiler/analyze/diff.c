@@ -58,8 +58,9 @@ static enum rp_status make_side(struct work *w, size_t s)
     return status;
 }
 
-/* All profiles of a side added up. Their scatter about the common share counts as a design effect of its own. */
-static struct rp_tally_row add_up(const struct side *s, uint32_t key)
+/* All profiles of a side added up. What has to be assumed of runs is a design effect: it multiplies the variance p (1 - p) / n to (p (1 - p) row_scatter)²
+ * per run. So is their scatter about the common share, as far as it exceeds that. */
+static struct rp_tally_row add_up(const struct side *s, double row_scatter, uint32_t key)
 {
     struct rp_tally_row sum = {0, 1, false};
     double weighted = 0, n = 0, p, scatter = 0;
@@ -76,6 +77,7 @@ static struct rp_tally_row add_up(const struct side *s, uint32_t key)
         return sum;
     p = (double)sum.samples / n;
     sum.deff = fmax(1, weighted / n);
+    sum.deff += row_scatter * row_scatter * p * (1 - p) * n / (double)s->n;
     if (s->n < 2 || !(p > 0) || !(p < 1))
         return sum;
     for (size_t i = 0; i < s->n; i++) {
@@ -126,6 +128,26 @@ static struct rp_change normal_change(double a, double b, double variance, doubl
     return (struct rp_change){b - a, b - a - z * error, b - a + z * error, p, NAN, RP_VERDICT_NONE};
 }
 
+/* The variance of a cost that is the mean of a side's runs, of which `within` is what one sees inside of them. The runs' own scatter counts as far as it
+ * exceeds what has to be assumed: of two or three it is mostly luck. */
+static double between_runs(const struct work *w, const double *ns, size_t n, double within)
+{
+    struct rp_moments m = rp_moments_of(ns, n);
+    double assumed = w->diff->run_scatter * m.mean;
+
+    return fmax(within + assumed * assumed / (double)n, n > 1 ? m.variance / (double)n : 0);
+}
+
+static double cost_variance(const struct work *w, size_t s, uint32_t key, double within)
+{
+    const struct side *side = &w->side[s];
+    double ns[RP_SIDE_MAX];
+
+    for (size_t i = 0; i < side->n; i++)
+        ns[i] = side->tallies[i].samples ? (double)rp_tally_row(&side->tallies[i], key).samples / (double)side->tallies[i].samples * side->costs[i].ns : 0;
+    return between_runs(w, ns, side->n, within);
+}
+
 static void fill_by_samples(struct work *w, struct rp_diff_row *row, const struct rp_tally_row sum[2])
 {
     const struct rp_diff *d = w->diff;
@@ -142,7 +164,8 @@ static void fill_by_samples(struct work *w, struct rp_diff_row *row, const struc
     test = rp_proportions(&p[0], &p[1]);
     row->share = (struct rp_change){test.difference, test.low, test.high, test.p, NAN, RP_VERDICT_NONE};
     if (d->has_cost)
-        row->ns = normal_change(part[0].ns, part[1].ns, part[0].variance + part[1].variance, w->z);
+        row->ns = normal_change(part[0].ns, part[1].ns,
+                                cost_variance(w, 0, row->key, part[0].variance) + cost_variance(w, 1, row->key, part[1].variance), w->z);
 }
 
 /* A thing against itself differs by nothing, and for certain. */
@@ -155,7 +178,7 @@ static void make_certain(struct rp_change *c)
 static enum rp_status add_row(struct work *w, uint32_t key)
 {
     struct rp_diff *d = w->diff;
-    struct rp_tally_row sum[2] = {add_up(&w->side[0], key), add_up(&w->side[1], key)};
+    struct rp_tally_row sum[2] = {add_up(&w->side[0], d->row_scatter, key), add_up(&w->side[1], d->row_scatter, key)};
     struct rp_diff_row *row;
 
     if (!sum[0].samples && !sum[1].samples)
@@ -212,6 +235,15 @@ static void correct(struct rp_diff *d, bool ns, double *p, uint32_t *order)
             judge(change_of(&d->rows.at[i], ns), p[n++], d->options.alpha);
 }
 
+/* What the share's move alone would make of the cost is that part of what a call cost before. An interval that holds that, too, is too wide to tell. */
+static bool cost_stands(const struct rp_diff *d, const struct rp_diff_row *row)
+{
+    double with_share = row->share.difference * d->cost[0].ns;
+
+    return d->has_cost && row->share.verdict > RP_VERDICT_NOISE && row->ns.low <= 0 && row->ns.high >= 0 &&
+           (with_share < row->ns.low || with_share > row->ns.high);
+}
+
 static enum rp_status judge_rows(struct work *w)
 {
     struct rp_diff *d = w->diff;
@@ -223,11 +255,8 @@ static enum rp_status judge_rows(struct work *w)
         correct(d, false, p, order);
         if (d->has_cost)
             correct(d, true, p, order);
-        for (size_t i = 0; i < d->rows.n; i++) {
-            struct rp_diff_row *row = &d->rows.at[i];
-
-            row->share_only = d->has_cost && row->share.verdict > RP_VERDICT_NOISE && row->ns.verdict != row->share.verdict;
-        }
+        for (size_t i = 0; i < d->rows.n; i++)
+            d->rows.at[i].cost_stands = cost_stands(d, &d->rows.at[i]);
     }
     rp_free(p);
     rp_free(order);
@@ -271,7 +300,7 @@ static void compare_costs(struct work *w)
 {
     struct rp_diff *d = w->diff;
     struct rp_moments m[2];
-    double ns[RP_SIDE_MAX];
+    double ns[RP_SIDE_MAX], variance = 0;
 
     if (!d->has_cost)
         return;
@@ -279,16 +308,27 @@ static void compare_costs(struct work *w)
         for (size_t i = 0; i < w->side[s].n; i++)
             ns[i] = w->side[s].costs[i].ns;
         m[s] = rp_moments_of(ns, w->side[s].n);
+        variance += between_runs(w, ns, w->side[s].n, d->cost[s].variance);
     }
     if (d->by_runs)
         d->whole = by_moments(m);
     else
-        d->whole = normal_change(d->cost[0].ns, d->cost[1].ns, d->cost[0].variance + d->cost[1].variance, w->z);
+        d->whole = normal_change(d->cost[0].ns, d->cost[1].ns, variance, w->z);
     if (d->options.same)
         make_certain(&d->whole);
     d->whole.verdict = RP_VERDICT_NONE;
     if (d->options.same || (d->by_runs && d->whole.high > d->whole.low) || (d->cost[0].variance > 0 && d->cost[1].variance > 0))
         judge(&d->whole, d->whole.p, d->options.alpha);
+}
+
+static void assume_scatter(struct rp_diff *d)
+{
+    bool fine = d->options.by == RP_TALLY_FUNCTION || d->options.by == RP_TALLY_PATH;
+
+    if (d->by_runs || d->options.same)
+        return;
+    d->run_scatter = d->has_cost ? RP_DIFF_RUN_SCATTER : 0;
+    d->row_scatter = fine ? RP_DIFF_FINE_ROW_SCATTER : RP_DIFF_ROW_SCATTER;
 }
 
 enum rp_status rp_diff_make(const struct rp_diff_side side[2], const struct rp_diff_options *options, struct rp_diff *diff, struct rp_err *err)
@@ -310,6 +350,7 @@ enum rp_status rp_diff_make(const struct rp_diff_side side[2], const struct rp_d
         status = make_side(w, s);
     }
     diff->has_cost = diff->cost[0].known && diff->cost[1].known;
+    assume_scatter(diff);
     for (uint32_t key = 0; key < diff->keys.keys.n && status == RP_OK; key++)
         status = add_row(w, key);
     if (status == RP_OK)

@@ -3,7 +3,11 @@
  *
  * A share can fall only because another rose. So where it is known what a call costs on both sides, each row also has its nanoseconds per call and a
  * test of those. From RP_DIFF_RUNS_MIN profiles a side the run is the unit (Welch); below, the samples are (two proportions with their design effects),
- * several profiles of a side being added up. */
+ * several profiles of a side being added up.
+ *
+ * The trap is one file a side: what samples and RATE lines scatter by within a run says nothing of how far two runs of one program lie apart, which is
+ * several times as far (addresses, caches, clock rates, neighbours). What is not measured is taken from
+ * the constants below. */
 #ifndef RP_ANALYZE_DIFF_H
 #define RP_ANALYZE_DIFF_H
 
@@ -16,6 +20,13 @@
 #include "analyze/view.h"
 
 enum { RP_DIFF_RUNS_MIN = 4, RP_DIFF_FAMILY_MIN = 25, RP_SIDE_MAX = 64 };
+
+/* Standard deviations between runs of one program on a busy machine. Of the cost of a call, as a part of it: CPU time per call in 20 benchmarks of three
+ * programs, 12 runs of each, root mean square (tests/fixtures/bench). Of what a row has of it, as a part of that (times 1 - p, as all shares are one):
+ * eight runs of `rowload get`, beyond the scatter of their samples. A function may lie well or badly in the caches of one run, which evens out over a category. */
+#define RP_DIFF_RUN_SCATTER 0.04
+#define RP_DIFF_ROW_SCATTER 0.05
+#define RP_DIFF_FINE_ROW_SCATTER 0.15
 
 struct rp_diff_side {
     const struct rp_view *const *views;
@@ -52,7 +63,7 @@ struct rp_diff_row {
     struct rp_diff_cell side[2];
     struct rp_change share;
     struct rp_change ns;  /* only where both costs are known */
-    bool share_only;      /* the share is convicted, the cost is not, or goes the other way */
+    bool cost_stands;     /* the share is convicted; the interval of the cost's change holds 0, and not what the share's move alone would have made of it */
 };
 
 struct rp_diff {
@@ -65,6 +76,7 @@ struct rp_diff {
     size_t files[2], family;
     struct rp_cost cost[2];
     bool has_cost, per_row, by_runs;
+    double run_scatter, row_scatter; /* of a call's cost, of a row's part of it: assumed, and in the intervals, for want of profiles; 0: it was not */
     struct rp_change whole;          /* of the cost; not tested when a variance is not known */
     double main_thread[2];           /* its part of all samples; NaN: none */
 };

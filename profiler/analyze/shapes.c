@@ -120,6 +120,7 @@ static enum rp_status add_row(struct rp_shapes *s, const struct rp_tally *tallie
 
         row->samples[i] = counted.samples;
         row->part[i] = rp_part_of(&counted, s->samples[i], &s->cost[i]);
+        row->most = fmax(row->most, row->part[i].share);
         seen |= counted.samples >= s->min_samples;
     }
     if (!seen) {
@@ -139,6 +140,26 @@ static int by_call(const void *a, const void *b)
     if (x->fit.c < y->fit.c || x->fit.c > y->fit.c)
         return x->fit.c < y->fit.c ? 1 : -1;
     return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static int by_most(const void *a, const void *b)
+{
+    const struct rp_shapes_row *x = a, *y = b;
+
+    if (x->most < y->most || x->most > y->most)
+        return x->most < y->most ? 1 : -1;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* Ranks the rows by what they are at their heaviest, and orders them by what they cost per call. */
+static void put_in_order(struct rp_shapes *s)
+{
+    if (!s->rows.n)
+        return;
+    qsort(s->rows.at, s->rows.n, sizeof *s->rows.at, by_most);
+    for (size_t i = 0; i < s->rows.n; i++)
+        s->rows.at[i].rank = i;
+    qsort(s->rows.at, s->rows.n, sizeof *s->rows.at, by_call);
 }
 
 static int by_row(const void *a, const void *b)
@@ -177,8 +198,7 @@ enum rp_status rp_shapes_make(const struct rp_shape *shapes, size_t n, enum rp_t
         out->whole = rp_shape_fit(out->at, whole, n);
     for (uint32_t key = 0; key < out->keys.keys.n && status == RP_OK; key++)
         status = add_row(out, tallies, key, err);
-    if (out->rows.n)
-        qsort(out->rows.at, out->rows.n, sizeof *out->rows.at, by_call);
+    put_in_order(out);
     for (size_t i = 0; i < out->n; i++)
         rp_tally_release(&tallies[i]);
     return status;

@@ -50,6 +50,8 @@ struct rp_shapes_row {
     uint64_t samples[RP_SHAPES_MAX];
     struct rp_part part[RP_SHAPES_MAX];
     struct rp_shape_fit fit;
+    double most;                 /* largest share at any shape */
+    size_t rank;                 /* of `most` among the rows, largest first, from 0 */
     double saves[RP_SHAPES_MAX]; /* speed-up without it at each shape, as a fraction: d / (T - d); d as the label says, or as measured */
 };
 

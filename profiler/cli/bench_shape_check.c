@@ -165,6 +165,7 @@ enum rp_status rp_shape_check(const struct rp_args *args, const struct rp_bench 
     note_fit(&fit, note);
     contrast(bench, verdicts, groups, note);
     note->nothing_p = rp_saving_check(savings, note->configs, &(struct rp_saving_prediction){0, 0, 0, 0}).p;
+    note->direction = rp_saving_direction(savings, note->configs);
     status = ask_profiles(args, savings, check, err);
     note->suspects = check->suspects.at;
     note->nsuspects = check->suspects.n;

@@ -102,6 +102,19 @@ static enum rp_status print(const struct comparison *x, struct rp_err *err)
     return status;
 }
 
+/* A build must not be failed for, or passed on, what nobody measured without being told so. */
+static void warn_of_few(const struct rp_diff *d)
+{
+    size_t missing[2];
+
+    if (d->by_runs || d->options.same)
+        return;
+    for (size_t s = 0; s < 2; s++)
+        missing[s] = d->files[s] < RP_DIFF_RUNS_MIN ? RP_DIFF_RUNS_MIN - d->files[s] : 0;
+    rp_message("--fail-above without a measure of how far runs of one program differ: that takes %d profiles a side, so %zu more of A and %zu more of B",
+               RP_DIFF_RUNS_MIN, missing[0], missing[1]);
+}
+
 static enum rp_status judge(const struct comparison *x, struct rp_err *err)
 {
     const struct rp_diff *d = &x->diff;
@@ -109,7 +122,10 @@ static enum rp_status judge(const struct comparison *x, struct rp_err *err)
     double percent, most = x->settings->compare.fail_above;
     uint32_t row;
 
-    if (!x->settings->compare.fail_above_given || !rp_diff_worst(d, &percent, &row) || !(percent > most))
+    if (!x->settings->compare.fail_above_given)
+        return RP_OK;
+    warn_of_few(d);
+    if (!rp_diff_worst(d, &percent, &row) || !(percent > most))
         return RP_OK;
     return rp_fail(err, RP_ABOVE, "%.200s grew by %.1f %% %s, more than the %g %% of --fail-above",
                    row == UINT32_MAX ? "the whole" : rp_intern_text(&d->keys.text, d->keys.keys.at[d->rows.at[row].key].name), percent, of, most);

@@ -43,6 +43,7 @@ const struct rp_command rp_commands[] = {
         .usage = "A B [options]\n       rowprof diff A --pid PID [options]",
         .summary = "set two profiles, or two sets of them, against each other, row by row",
         .details = "A and B are profiles, or several as A1,A2,A3; from four a side on the run is the unit.\n"
+                   "Fewer do not tell how far runs of one program differ; some per cent are assumed.\n"
                    "\xe2\x96\xb2 grew, \xe2\x96\xbc fell, ~ inside noise, - fewer samples than --min-samples.\n"
                    "Exit status 6 when --fail-above was exceeded.\n",
         .groups = {&rp_options_diff, &rp_options_compare_watch, &rp_options_rules, &rp_options_compare_output, &rp_options_common},

@@ -100,7 +100,7 @@ static const struct rp_option diff_options[] = {
     {"b", 0, "FILE", "a profile of side B; may be given several times", set_b},
     {"calls-per-second", 0, "A,B", "calls per second of wall time on each side, to tell ns per call; otherwise from RATE lines", set_calls_per_second},
     {"rows", 0, "A,B", "rows per call on each side: costs are then told per row", set_rows},
-    {"fail-above", 0, "PCT", "exit with status 6 if anything grew beyond noise by more than PCT percent of all of A", set_fail_above},
+    {"fail-above", 0, "PCT", "exit with status 6 if anything grew beyond noise by more than PCT percent of all of A; best with four profiles a side", set_fail_above},
     {"thread", 't', "NAME|TID", "restrict every figure to the threads of this name, or to one", rp_set_thread},
     {"min-samples", 0, "N", "print - for a row with fewer samples on a side (default 5)", rp_set_min_samples},
     {"no-kernel", 0, NULL, "cut kernel frames off: their time belongs to the function that called the kernel", rp_set_no_kernel},

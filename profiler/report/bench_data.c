@@ -112,6 +112,7 @@ static void put_shape(struct rp_json *w, const struct rp_bench_shape_note *s)
     key_exact(w, "contrast", s->contrast);
     key_exact(w, "contrast_p", s->contrast_p);
     key_exact(w, "nothing_p", s->nothing_p);
+    key_exact(w, "direction", s->direction);
     rp_json_key(w, "suspects");
     rp_json_begin(w, '[');
     for (size_t i = 0; i < s->nsuspects; i++) {

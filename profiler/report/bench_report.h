@@ -25,6 +25,7 @@ struct rp_bench_shape_note {
     double contrast, contrast_p; /* mean log ratio at the fewest rows minus that at the most */
     double few, many;            /* these numbers of rows */
     double nothing_p;            /* that nothing was saved anywhere: suspects mean little unless this is small */
+    double direction;            /* of all together, in standard errors (rp_saving_direction): below 0 new is slower */
     const struct rp_bench_suspect *suspects;
     size_t nsuspects;
 };

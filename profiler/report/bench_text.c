@@ -225,14 +225,20 @@ static void put_floor(const struct rp_bench_verdicts *v, const char *before, str
                   100 * (v->again_geomean.ratio - 1), v->again_significant, v->again_judged, v->again_convicted);
 }
 
+/* Of a saving. */
+static const char *less_or_more(double saved)
+{
+    return saved < 0 ? "more" : "less";
+}
+
 static void put_shape(const struct rp_bench_shape_note *s, const char *before, struct rp_buf *out)
 {
     if (isnan(s->c)) {
         rp_buf_printf(out, "%sshape: not to be told; it takes configs of different known numbers of rows\n", before);
         return;
     }
-    rp_buf_printf(out, "%sshape of the saving: %.1f +- %.1f ns per call and %.2f +- %.2f ns per row over %zu configs", before, s->c, 1.96 * s->c_error,
-                  s->r, 1.96 * s->r_error, s->configs);
+    rp_buf_printf(out, "%sshape of the change: %.1f +- %.1f ns %s per call and %.2f +- %.2f ns %s per row over %zu configs", before, fabs(s->c),
+                  1.96 * s->c_error, less_or_more(s->c), fabs(s->r), 1.96 * s->r_error, less_or_more(s->r), s->configs);
     if (s->df > 0)
         rp_buf_printf(out, "; lack of fit: chi-square %.1f, df %.0f, p %.3g", s->x2, s->df, s->p);
     rp_buf_putc(out, '\n');
@@ -240,12 +246,18 @@ static void put_shape(const struct rp_bench_shape_note *s, const char *before, s
         rp_buf_printf(out, "%sat %g row%s %+.2f points more than at %g, p %.3g\n", before, s->few, s->few <= 1 ? "" : "s", 100 * s->contrast, s->many,
                       s->contrast_p);
     if (!(s->nothing_p < 0.05)) {
-        rp_buf_printf(out, "%sthe saving cannot be told from none (p %.3g), so it speaks for no category\n", before, s->nothing_p);
+        rp_buf_printf(out, "%sthe change cannot be told from none (p %.3g), so it speaks for no category\n", before, s->nothing_p);
+        return;
+    }
+    /* Nothing that is taken away makes a call dearer. */
+    if (s->direction < -1.96) {
+        rp_buf_printf(out, "%snew is slower, which no category explains by being gone; `rowprof diff` of profiles of both says what grew\n", before);
         return;
     }
     for (size_t i = 0; i < s->nsuspects && i < SUSPECTS_SHOWN; i++)
-        rp_buf_printf(out, "%s%s would save %.1f ns per call and %.2f per row: %s (chi-square %.1f, df %.0f, p %.3g)\n", before, s->suspects[i].name,
-                      s->suspects[i].c, s->suspects[i].r, s->suspects[i].p < 0.05 ? "does not fit" : "fits", s->suspects[i].x2, s->suspects[i].df,
+        rp_buf_printf(out, "%swithout %s it would be %.1f ns %s per call and %.2f %s per row: %s (chi-square %.1f, df %.0f, p %.3g)\n", before,
+                      s->suspects[i].name, fabs(s->suspects[i].c), less_or_more(s->suspects[i].c), fabs(s->suspects[i].r),
+                      less_or_more(s->suspects[i].r), s->suspects[i].p < 0.05 ? "does not fit" : "fits", s->suspects[i].x2, s->suspects[i].df,
                       s->suspects[i].p);
 }
 

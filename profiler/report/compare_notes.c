@@ -137,13 +137,23 @@ static enum rp_status note_cost(struct rp_diff_report *r, struct rp_err *err)
                                "A share can fall only because another rose. What a call costs is not known here: record with --ready and a workload that "
                                "prints RATE lines, or give --calls-per-second A,B.");
     if (!d->by_runs && (!(d->cost[0].variance > 0) || !(d->cost[1].variance > 0)))
-        status = rp_compare_note(&r->notes, err, "rate-exact", "Rate taken as exact: its variance is not known%s%s.",
+        status = rp_compare_note(&r->notes, err, "rate-exact", "Rate taken as exact within the run: its variance is not known%s%s.",
                                  d->cost[0].variance > 0 ? " on side B" : d->cost[1].variance > 0 ? " on side A" : "",
                                  d->cost[0].lines || d->cost[1].lines ? " (three RATE lines within the recording would tell)" : "");
     return status;
 }
 
-static enum rp_status note_shares(struct rp_diff_report *r, struct rp_err *err)
+static void put_name(const struct rp_tally_keys *keys, uint32_t key, enum rp_tally_by by, struct rp_buf *out)
+{
+    const char *name = rp_intern_text(&keys->text, keys->keys.at[key].name);
+
+    if (by == RP_TALLY_FUNCTION)
+        rp_text_symbol(out, name, NAME_COLUMNS, false);
+    else
+        rp_text_fit(out, name, NAME_COLUMNS);
+}
+
+static enum rp_status note_standing(struct rp_diff_report *r, struct rp_err *err)
 {
     const struct rp_diff *d = r->diff;
     struct rp_buf names = {0};
@@ -153,35 +163,46 @@ static enum rp_status note_shares(struct rp_diff_report *r, struct rp_err *err)
     for (size_t i = 0; i < d->rows.n; i++) {
         const struct rp_diff_row *row = &d->rows.at[i];
 
-        if (!row->share_only || n++ >= ROWS_TOLD)
+        if (!row->cost_stands || n++ >= ROWS_TOLD)
             continue;
         rp_buf_puts(&names, n > 1 ? ", " : "");
-        if (d->options.by == RP_TALLY_FUNCTION)
-            rp_text_symbol(&names, rp_intern_text(&d->keys.text, d->keys.keys.at[row->key].name), NAME_COLUMNS, false);
-        else
-            rp_text_fit(&names, rp_intern_text(&d->keys.text, d->keys.keys.at[row->key].name), NAME_COLUMNS);
+        put_name(&d->keys, row->key, d->options.by, &names);
     }
     if (n)
         status = rp_compare_note(&r->notes, err, "share-only",
-                                 "The share moved and the cost per %s did not move with it, because the rest became cheaper or dearer: %s%s.",
+                                 "The share moved and the cost per %s did not move with it, because the rest became cheaper or dearer: %s%s. (The interval "
+                                 "of the cost's change holds 0, and not what the share's move alone would be.)",
                                  d->per_row ? "row" : "call", rp_buf_text(&names), n > ROWS_TOLD ? ", …" : "");
     rp_buf_release(&names);
     return status;
 }
 
+static enum rp_status note_run_scatter(struct rp_diff_report *r, struct rp_err *err)
+{
+    const struct rp_diff *d = r->diff;
+    char of_call[64] = "";
+
+    if (d->run_scatter > 0)
+        snprintf(of_call, sizeof of_call, "%g %% of the cost of a %s and ", 100 * d->run_scatter, d->per_row ? "row" : "call");
+    return rp_compare_note(&r->notes, err, "run-scatter",
+                           "Two runs of one program differ by more than one sees within a run; fewer than %d profiles a side do not tell by how much. Taken for it, "
+                           "and within the intervals, are %s%g %% of each row's share (standard deviations, as of programs on a busy machine).",
+                           RP_DIFF_RUNS_MIN, of_call, 100 * d->row_scatter);
+}
+
 static enum rp_status note_unit(struct rp_diff_report *r, struct rp_err *err)
 {
     const struct rp_diff *d = r->diff;
+    enum rp_status status = RP_OK;
 
     if (d->options.same)
         return rp_compare_note(&r->notes, err, "same-file", "Both sides are the same file.");
     if (d->by_runs)
         return rp_compare_note(&r->notes, err, "by-runs", "The unit is the run: Welch's test over %zu and %zu profiles.", d->files[0], d->files[1]);
     if (d->files[0] > 1 || d->files[1] > 1)
-        return rp_compare_note(&r->notes, err, "pooled",
-                               "The profiles of a side were added up; from %d a side on each run counts as one observation, which is safer.",
-                               RP_DIFF_RUNS_MIN);
-    return RP_OK;
+        status = rp_compare_note(&r->notes, err, "pooled", "The profiles of a side were added up; from %d a side on each run counts as one observation.",
+                                 RP_DIFF_RUNS_MIN);
+    return status ? status : note_run_scatter(r, err);
 }
 
 enum rp_status rp_diff_notes(struct rp_diff_report *r, struct rp_err *err)
@@ -195,19 +216,60 @@ enum rp_status rp_diff_notes(struct rp_diff_report *r, struct rp_err *err)
     if (status == RP_OK)
         status = note_cost(r, err);
     if (status == RP_OK)
-        status = note_shares(r, err);
+        status = note_standing(r, err);
     return status;
 }
 
 /* ---- shapes ---- */
 
-static size_t count_label(const struct rp_shapes *s, enum rp_shape_label label)
-{
-    size_t n = 0;
+/* Where the model is broken, in words: rows that the tables show by name, and how many there are besides. */
+struct broken {
+    struct rp_buf names;
+    size_t named, more, hidden;
+};
 
-    for (size_t i = 0; i < s->rows.n; i++)
-        n += s->rows.at[i].fit.label == label;
-    return n;
+static void add_broken(struct broken *b, const struct rp_shapes *s, enum rp_tally_by by)
+{
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const struct rp_shapes_row *row = &s->rows.at[i];
+
+        if (row->fit.label != RP_SHAPE_BROKEN)
+            continue;
+        if (row->rank >= RP_SHAPES_ROWS_SHOWN) {
+            b->hidden++;
+        } else if (b->named == ROWS_TOLD) {
+            b->more++;
+        } else {
+            rp_buf_puts(&b->names, b->named++ ? ", " : "");
+            put_name(&s->keys, row->key, by, &b->names);
+        }
+    }
+}
+
+static enum rp_status note_broken(struct rp_shapes_report *r, struct rp_err *err)
+{
+    const struct rp_shapes *s = r->shapes[0];
+    struct broken b = {.named = 0};
+    enum rp_status status = RP_OK;
+
+    if (s->whole.label == RP_SHAPE_BROKEN) {
+        rp_buf_puts(&b.names, "the whole");
+        b.named++;
+    }
+    for (size_t t = 0; t < r->tables; t++)
+        add_broken(&b, r->shapes[t], r->by[t]);
+    if (b.more)
+        rp_buf_printf(&b.names, " and %zu more shown", b.more);
+    if (b.hidden)
+        rp_buf_printf(&b.names, "%s%zu row%s that only -v shows", b.named ? ", and " : "", b.hidden, b.hidden == 1 ? "" : "s");
+    if (b.named || b.hidden)
+        status = rp_compare_note(&r->notes, err, "model-broken", "Model broken: cost is not c + N r in %s, because c or r would be negative%s. %s",
+                                 rp_buf_text(&b.names), s->n > 2 ? ", or the shapes lie on no line" : "",
+                                 s->n > 2 ? "Look at the call trees of the shapes one by one." : "Measure a third shape between the two.");
+    if (b.names.failed)
+        status = rp_fail_nomem(err);
+    rp_buf_release(&b.names);
+    return status;
 }
 
 /* Work that goes to other threads with one shape and not with the other looks like cost per row. */
@@ -235,21 +297,16 @@ static enum rp_status note_threads(struct rp_shapes_report *r, struct rp_err *er
 enum rp_status rp_shapes_notes(struct rp_shapes_report *r, struct rp_err *err)
 {
     const struct rp_shapes *s = r->shapes[0];
-    size_t broken = s->whole.label == RP_SHAPE_BROKEN, exact = 0;
+    size_t exact = 0;
     enum rp_status status = RP_OK;
 
-    for (size_t t = 0; t < r->tables; t++)
-        broken += count_label(r->shapes[t], RP_SHAPE_BROKEN);
     for (size_t i = 0; i < s->n; i++)
         exact += !(s->cost[i].variance > 0);
     if (exact)
         status = rp_compare_note(&r->notes, err, "rate-exact", "Rate taken as exact: its variance is not known for %zu of %zu shapes.", exact, s->n);
     if (status == RP_OK)
         status = note_threads(r, err);
-    if (status == RP_OK && broken)
-        status = rp_compare_note(&r->notes, err, "model-broken",
-                                 "Model broken: cost is not c + N r there, because c or r would be negative%s. %s",
-                                 s->n > 2 ? ", or the shapes lie on no line" : "",
-                                 s->n > 2 ? "Look at the call trees of the shapes one by one." : "Measure a third shape between the two.");
+    if (status == RP_OK)
+        status = note_broken(r, err);
     return status;
 }

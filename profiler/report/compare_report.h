@@ -41,7 +41,8 @@ enum rp_status rp_diff_notes(struct rp_diff_report *report, struct rp_err *err);
 /* Appends to `out`; want of memory is out->failed. */
 void rp_diff_write(const struct rp_diff_report *report, const struct rp_compare_style *style, struct rp_buf *out);
 
-enum { RP_SHAPES_TABLES_MAX = 2 };
+/* Without -v a table holds the rows whose rank is below that: the heaviest at any shape, or what is paid per row would be cut for costing nothing per call. */
+enum { RP_SHAPES_TABLES_MAX = 2, RP_SHAPES_ROWS_SHOWN = 30 };
 
 struct rp_shapes_report {
     size_t tables; /* same shapes, by category and by function */

@@ -102,6 +102,7 @@ static void put_side(const struct rp_diff_report *r, size_t s, const struct rp_c
     if (d->has_cost) {
         rp_buf_puts(out, RP_DOT);
         rp_compare_cost(out, &d->cost[s], unit_of(d));
+        rp_buf_puts(out, !(d->cost[s].variance > 0) ? "" : d->files[s] > 1 ? " within the runs" : " within the run");
     }
     rp_compare_line(style, s ? "B  " : "A  ", &line, 3, all);
     rp_buf_release(&line);
@@ -126,13 +127,14 @@ static void put_left_out(const struct rp_diff *d, size_t shown, const struct rp_
     struct rp_buf line = {0};
 
     if (shown < d->rows.n)
-        rp_buf_printf(out, "%zu more rows differ less; -v shows them.\n", d->rows.n - shown);
+        rp_buf_printf(out, "%zu more row%s less in share; -v shows %s.\n", d->rows.n - shown, d->rows.n - shown == 1 ? " differs" : "s differ",
+                      d->rows.n - shown == 1 ? "it" : "them");
     if (d->left_out) {
         rp_text_count(&line, d->left_out);
         rp_buf_printf(&line, " row%s fewer than %" PRIu64 " samples on both sides (", d->left_out == 1 ? " has" : "s have", d->options.min_samples);
         for (size_t s = 0; s < 2; s++)
             rp_buf_printf(&line, "%s%.1f %%", s ? " and " : "", d->samples[s] ? 100 * (double)d->left_out_samples[s] / (double)d->samples[s] : 0);
-        rp_buf_puts(&line, " of all) and are not shown.");
+        rp_buf_printf(&line, " of all) and %s not shown.", d->left_out == 1 ? "is" : "are");
         rp_compare_line(style, "", &line, 0, out);
         rp_buf_clear(&line);
     }
@@ -172,7 +174,7 @@ static void csv(const struct rp_diff_report *r, struct rp_buf *out)
 {
     static const char *const head[] = {"module",  "samples_a", "samples_b", "share_a",    "share_b",   "difference", "low",    "high",
                                        "p",       "holm",      "verdict",   "ns_a",       "ns_b",      "ns_change",  "ns_low", "ns_high",
-                                       "ns_p",    "ns_holm",   "ns_verdict"};
+                                       "ns_p",    "ns_holm",   "ns_verdict", "unit"};
     const struct rp_diff *d = r->diff;
     struct rp_grid g = {0};
 
@@ -201,6 +203,7 @@ static void csv(const struct rp_diff_report *r, struct rp_buf *out)
             rp_grid_cell(&g, c->verdict ? "%.6g" : "", c->holm);
             rp_grid_cell(&g, "%s", known ? words[c->verdict] : "");
         }
+        rp_grid_cell(&g, "%s", d->by_runs ? "run" : "sample");
     }
     rp_grid_csv(&g, out);
     rp_grid_release(&g);
@@ -282,6 +285,8 @@ static void json(const struct rp_diff_report *r, struct rp_buf *out)
     rp_json_key_string(&w, "samples_of", d->options.total ? "total" : "self");
     rp_json_key_string(&w, "unit", d->by_runs ? "run" : "sample");
     rp_json_key_string(&w, "ns_per", unit_of(d));
+    rp_json_key_double(&w, "run_scatter", d->run_scatter > 0 ? d->run_scatter : NAN, 4);
+    rp_json_key_double(&w, "row_scatter", d->row_scatter > 0 ? d->row_scatter : NAN, 4);
     json_sides(r, &w);
     if (d->has_cost)
         json_change(&w, "whole", &d->whole, 4);

@@ -9,7 +9,7 @@
 #include "report/style.h"
 #include "report/utf8.h"
 
-enum { SCHEMA = 1, ROWS_SHOWN = 30, PICTURE_ROWS = 12, BAR_COLUMNS = 40, NAME_COLUMNS = 40 };
+enum { SCHEMA = 1, PICTURE_ROWS = 12, BAR_COLUMNS = 40, NAME_COLUMNS = 40 };
 
 static const double bar_least = 0.004;
 
@@ -36,6 +36,20 @@ static void fit_cells(struct rp_grid *g, const struct rp_shape_fit *fit, const c
     rp_compare_number_cell(g, fit->r, false);
     rp_compare_number_cell(g, fit->r_error > 0 ? 1.96 * fit->r_error : NAN, false);
     rp_grid_cell(g, "%s", rp_shape_label_text(fit->label, unit));
+}
+
+/* What is left out is small at every shape, and the line says how small. */
+static void put_left_out(const struct rp_shapes *s, struct rp_buf *out)
+{
+    size_t n = s->rows.n - RP_SHAPES_ROWS_SHOWN;
+
+    for (size_t i = 0; i < s->rows.n; i++) {
+        if (s->rows.at[i].rank != RP_SHAPES_ROWS_SHOWN)
+            continue;
+        rp_buf_printf(out, "%zu more row%s ", n, n == 1 ? " has" : "s have");
+        rp_compare_share(out, s->rows.at[i].most, false);
+        rp_buf_printf(out, " or less at every shape; -v shows %s.\n", n == 1 ? "it" : "them");
+    }
 }
 
 /* Titles that hold an N are made here, and must outlive the grid. */
@@ -73,12 +87,13 @@ static void put_table(const struct rp_shapes_report *r, size_t t, const struct r
     const struct rp_shapes *s = r->shapes[t];
     struct titles titles;
     struct rp_grid g = {0};
-    size_t shown = style->verbose || s->rows.n <= ROWS_SHOWN ? s->rows.n : ROWS_SHOWN;
 
     table_columns(r, t, &titles, &g);
-    for (size_t i = 0; i < shown; i++) {
+    for (size_t i = 0; i < s->rows.n; i++) {
         const struct rp_shapes_row *row = &s->rows.at[i];
 
+        if (row->rank >= RP_SHAPES_ROWS_SHOWN && !style->verbose)
+            continue;
         fit_cells(&g, &row->fit, r->unit);
         for (size_t k = 0; k < s->n; k++)
             rp_compare_share_cell(&g, row->part[k].share, is_below(s, row, k));
@@ -87,8 +102,8 @@ static void put_table(const struct rp_shapes_report *r, size_t t, const struct r
         rp_grid_name(&g, rp_compare_name(&s->keys, row->key));
     }
     rp_compare_table(&g, style, r->by[t] == RP_TALLY_FUNCTION, out);
-    if (shown < s->rows.n)
-        rp_buf_printf(out, "%zu more rows cost less; -v shows them.\n", s->rows.n - shown);
+    if (s->rows.n > RP_SHAPES_ROWS_SHOWN && !style->verbose)
+        put_left_out(s, out);
 }
 
 static void put_header(const struct rp_shapes_report *r, const struct rp_compare_style *style, struct rp_buf *all)
@@ -155,19 +170,18 @@ static size_t end_of(const struct rp_shapes *s, bool largest)
 static void put_picture(const struct rp_shapes_report *r, const struct rp_compare_style *style, struct rp_buf *out)
 {
     const struct rp_shapes *s = r->shapes[0];
-    size_t ends[2] = {end_of(s, false), end_of(s, true)}, shown = 0;
+    size_t ends[2] = {end_of(s, false), end_of(s, true)};
     double most = 0;
 
     for (size_t i = 0; i < s->rows.n; i++)
         for (size_t e = 0; e < 2; e++)
             most = fmax(most, s->rows.at[i].part[ends[e]].share);
     rp_buf_printf(out, "\nShares at %g and at %g %ss\n", s->at[ends[0]], s->at[ends[1]], r->unit);
-    for (size_t i = 0; i < s->rows.n && shown < PICTURE_ROWS; i++) {
+    for (size_t i = 0; i < s->rows.n; i++) {
         const struct rp_shapes_row *row = &s->rows.at[i];
 
-        if (row->part[ends[0]].share < 0.01 && row->part[ends[1]].share < 0.01)
+        if (row->rank >= PICTURE_ROWS || (row->part[ends[0]].share < 0.01 && row->part[ends[1]].share < 0.01))
             continue;
-        shown++;
         rp_buf_puts(out, "  ");
         rp_style_on(out, style->color, RP_STYLE_BOLD);
         rp_text_fit(out, rp_compare_name(&s->keys, row->key), NAME_COLUMNS);

@@ -52,8 +52,9 @@ void rp_figure_put_duration(struct rp_buf *out, double seconds)
 void rp_figure_right(struct rp_buf *out, const char *text, size_t columns)
 {
     size_t wide = rp_text_columns(text, strlen(text));
+    bool behind = out->length && out->data[out->length - 1] != '\n';
 
-    rp_buf_fill(out, ' ', wide < columns ? (int)(columns - wide) : 0);
+    rp_buf_fill(out, ' ', wide < columns ? (int)(columns - wide) : behind);
     rp_buf_puts(out, text);
 }
 

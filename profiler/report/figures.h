@@ -16,7 +16,7 @@ void rp_figure_put_percent(struct rp_buf *out, double share);
 void rp_figure_duration(char *to, size_t size, double seconds);
 void rp_figure_put_duration(struct rp_buf *out, double seconds);
 
-/* Right-aligned in `columns`. */
+/* Right-aligned in `columns`. What fills them has a blank before it all the same, but at the beginning of a line. */
 void rp_figure_right(struct rp_buf *out, const char *text, size_t columns);
 void rp_figure_right_count(struct rp_buf *out, uint64_t n, size_t columns);
 void rp_figure_right_duration(struct rp_buf *out, double seconds, size_t columns);

@@ -247,7 +247,7 @@ static void put_wait_cell(const struct rp_wait_row *row, enum wait_column which,
 
 void rp_text_waiting(const struct rp_report *r, struct rp_buf *out)
 {
-    static const struct column all[WAIT_COLUMNS] = {[WAIT_SECONDS] = {"waiting", 9, 0}, [WAIT_HALF] = {PLUS_MINUS "95 %", 8, 0}, [WAIT_SHARE] = {"of wall", 8, 0},
+    static const struct column all[WAIT_COLUMNS] = {[WAIT_SECONDS] = {"waiting", 9, 0}, [WAIT_HALF] = {PLUS_MINUS "95 %", 8, 0}, [WAIT_SHARE] = {"of wall", 9, 0},
                                                     [WAIT_N] = {"waits", 8, 0},         [WAIT_MEAN] = {"mean", 8, 2},            [WAIT_P50] = {"p50", 8, 4},
                                                     [WAIT_P99] = {"p99", 8, 3},         [WAIT_MAX] = {"max", 8, 1}};
     const struct rp_waits *w = r->waits;

@@ -28,6 +28,8 @@ rowprof bench --read $runs/ab_node267_268_quiet.csv --filter 'get SELECT 1' --sh
 # Too few samples of anything: no category is known to cost something.
 for n in one_row hundred_rows; do sed -E 's/ [0-9]+ (thread=)/ 3 \1/' $DATA/$n.fake >few.fake; make_profile few.fake $n.rowprof; done
 rowprof bench --read $runs/ab_node267_268_quiet.csv --filter 'all SELECT *' --shape-check one_row.rowprof hundred_rows.rowprof | tail -n 2
+sed 's/^old,/new,/;t;s/^new,/old,/' $runs/ab_node267_268_quiet.csv >swapped.csv
+rowprof bench --read swapped.csv --filter 'all SELECT' --exclude 8kb --shape-check one.rowprof hundred.rowprof | tail -n 4
 rowprof bench --read $runs/ab_node267_268_quiet.csv --shape-check one.rowprof; echo "= $? =" >&2
 rowprof bench --read one.rowprof; echo "= $? =" >&2
 rowprof bench --read $runs/ab_node267_268_quiet.csv --filter nothing; echo "= $? =" >&2

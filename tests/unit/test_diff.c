@@ -111,13 +111,76 @@ static void test_a_share_falls_because_another_rose(void **state)
     assert_int_equal(row("work of f")->ns.verdict, RP_VERDICT_GREW);
     assert_int_equal(row("work of g")->share.verdict, RP_VERDICT_FELL);
     assert_int_equal(row("work of g")->ns.verdict, RP_VERDICT_NOISE);
-    assert_true(row("work of g")->share_only);
-    assert_false(row("work of f")->share_only);
+    assert_true(row("work of g")->cost_stands);
+    assert_false(row("work of f")->cost_stands);
     /* The rates are exact, so the whole is not tested; f grew by 1 000 ns, which is all that a call cost. */
     assert_int_equal(diff.whole.verdict, RP_VERDICT_NONE);
     assert_true(rp_diff_worst(&diff, &percent, &worst));
     close_to(percent, 100);
     assert_ptr_equal(&diff.rows.at[worst], row("work of f"));
+    done();
+}
+
+/* A share that fell stands for nothing where the cost rose, where its interval holds what the share's fall alone would have made of it, and where a call
+ * costs what it did. Of 4 000 samples a side, exact rates. */
+static void test_costs_that_stand(void **state)
+{
+    static const char a[] = ".run seconds=4 hz=1000\nf;main 2800\ng;main 1000\nrare;main 80\nmore;main 120\n";
+    static const char b[] = ".run seconds=4 hz=1000\nf;main 3380\ng;main 500\nrare;main 8\nmore;main 112\n";
+
+    (void)state;
+    compare(a, b, RP_TALLY_FUNCTION, 1e6, 5e5);
+    close_to(row("g")->side[0].ns, 250);
+    close_to(row("g")->side[1].ns, 250);
+    assert_int_equal(row("g")->share.verdict, RP_VERDICT_FELL);
+    assert_true(row("g")->cost_stands);
+    /* 20 ns became 4. */
+    assert_int_equal(row("rare")->ns.verdict, RP_VERDICT_FELL);
+    assert_false(row("rare")->cost_stands);
+    assert_false(row("f")->cost_stands);
+    assert_false(row("more")->cost_stands);
+    done();
+    /* Half the share of a call that costs eight times as much. */
+    compare(a, b, RP_TALLY_FUNCTION, 1e6, 1.25e5);
+    assert_int_equal(row("g")->share.verdict, RP_VERDICT_FELL);
+    assert_int_equal(row("g")->ns.verdict, RP_VERDICT_GREW);
+    assert_false(row("g")->cost_stands);
+    done();
+    /* One sample of B is 16.5 ns of its call: 20 ns may be there still, or be gone with the share. */
+    compare(a, ".run seconds=4 hz=1000\nf;main 3999\nrare;main 1\n", RP_TALLY_FUNCTION, 1e6, 1e6 / 66);
+    assert_int_equal(row("rare")->share.verdict, RP_VERDICT_FELL);
+    assert_true(row("rare")->ns.low < 0 && row("rare")->ns.high > 0);
+    assert_false(row("rare")->cost_stands);
+    done();
+    /* A call costs what it did: what the share lost, the cost lost. */
+    compare(a, b, RP_TALLY_FUNCTION, 1e6, 1e6);
+    assert_int_equal(row("g")->share.verdict, RP_VERDICT_FELL);
+    assert_false(row("g")->cost_stands);
+    done();
+}
+
+/* By hand: a call of 1 000 ns whose three RATE lines are alike, f half of 1 000 samples. Assumed for each run: 4 % of the call, and .05 p (1 - p) of f's
+ * share, which multiplies the variance of its samples by 1 + .05² x 1/4 x 1000 = 1.625. */
+static void test_runs_are_assumed_to_differ(void **state)
+{
+    static const char a[] = ".run seconds=4 hz=1000\n.rate end=2 wall=1 cpu=1 calls=1000000 rows=1\n.rate end=3 wall=1 cpu=1.0001 calls=1000000 rows=1\n"
+                            ".rate end=4 wall=1 cpu=0.9999 calls=1000000 rows=1\nf;main 500\ng;main 500\n";
+    double n = 1000 / 1.625, within, variance;
+
+    (void)state;
+    compare(a, a, RP_TALLY_CATEGORY, 0, 0);
+    close_to(diff.run_scatter, 0.04);
+    close_to(diff.row_scatter, 0.05);
+    within = diff.cost[0].variance;
+    close_to(diff.whole.high, 1.959963984540054 * sqrt(2 * (1600 + within)));
+    variance = 1e6 * 0.25 / (n + 4) + 0.25 * within + 400;
+    close_to(row("work of f")->ns.high, 1.959963984540054 * sqrt(2 * variance));
+    done();
+    compare(a, a, RP_TALLY_FUNCTION, 0, 0);
+    close_to(diff.row_scatter, 0.15);
+    done();
+    compare_with(a, a, (struct rp_diff_options){.by = RP_TALLY_CATEGORY, .same = true}, 0, 0);
+    assert_true(diff.run_scatter == 0 && diff.row_scatter == 0);
     done();
 }
 
@@ -220,7 +283,7 @@ static void test_itself(void **state)
             assert_true(r->share.difference == 0 && r->share.low == 0 && r->share.high == 0 && r->share.p == 1);
             assert_true(r->ns.difference == 0 && r->ns.low == 0 && r->ns.high == 0);
             assert_int_equal(r->share.verdict, RP_VERDICT_NOISE);
-            assert_false(r->share_only);
+            assert_false(r->cost_stands);
         }
         assert_true(diff.whole.difference == 0 && diff.whole.low == 0);
         assert_int_equal(diff.whole.verdict, RP_VERDICT_NOISE);
@@ -307,7 +370,7 @@ static void test_runs_are_the_unit(void **state)
 }
 
 /* Runs of a side that differ more than their samples can: 400, 500 and 600 of 1 000 are no measurement of 500. p = 1/2, scatter (10000 + 0 + 10000) / 750 x 3/2
- * = 40 times that of samples. */
+ * = 40 times that of samples, and more than the 1 + .15² x 1/4 x 1000 that is assumed. B's runs are alike: 1 + .15² x .24 x 1000 = 6.4 remain. */
 static void test_scatter_of_runs_counts(void **state)
 {
     struct fake_view runs[6];
@@ -327,7 +390,7 @@ static void test_scatter_of_runs_counts(void **state)
     }
     assert_int_equal(rp_diff_make(sides, &options, &diff, &err), RP_OK);
     close_to(row("f")->share.difference, 0.1);
-    close_to(row("f")->share.p, rp_normal_two_sided(0.1 / sqrt(0.55 * 0.45 * (40 / 3000.0 + 1 / 3000.0))));
+    close_to(row("f")->share.p, rp_normal_two_sided(0.1 / sqrt(0.55 * 0.45 * (40 / 3000.0 + 6.4 / 3000.0))));
     assert_int_equal(row("f")->share.verdict, RP_VERDICT_NOISE);
     rp_diff_release(&diff);
     for (size_t i = 0; i < 6; i++)
@@ -366,8 +429,8 @@ static void test_warnings(void **state)
     compare(".run source=cpu-clock seconds=10 hz=100 host=x\nf;main 90\n", ".run source=cpu-clock seconds=3 hz=1000 host=y\nf;main 90\n",
             RP_TALLY_FUNCTION, 1e6, 1e6);
     notes_of(&r);
-    assert_true(has_note(&r, "rate-exact"));
-    assert_int_equal(r.notes.notes.n, 1);
+    assert_true(has_note(&r, "rate-exact") && has_note(&r, "run-scatter"));
+    assert_int_equal(r.notes.notes.n, 2);
     rp_compare_notes_release(&r.notes);
     done();
 }
@@ -404,6 +467,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_rate_and_length),
         cmocka_unit_test(test_a_share_falls_because_another_rose),
+        cmocka_unit_test(test_costs_that_stand),
+        cmocka_unit_test(test_runs_are_assumed_to_differ),
         cmocka_unit_test(test_costs_out_of_rate_lines),
         cmocka_unit_test(test_costs_of_one_thread),
         cmocka_unit_test(test_addresses_do_not_matter),
