@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by sample_perf.c (events out) and perf_set.c (which events are open) only. */
+/* Shared by sample_perf.c (events out), perf_set.c (which events are open), perf_peeks.c and perf_clocks.c only. */
 #ifndef RP_SAMPLE_PERF_PRIVATE_H
 #define RP_SAMPLE_PERF_PRIVATE_H
 
@@ -24,11 +24,6 @@ struct rp_perf_event {
 
 struct rp_perf_events {
     RP_VEC(struct rp_perf_event) at;
-};
-
-/* Ids of events, rising. */
-struct rp_perf_ids {
-    RP_VEC(uint64_t) at;
 };
 
 /* Events that copy stacks of threads going off the CPU, where that is allowed. */
@@ -111,9 +106,6 @@ void rp_perf_set_close(struct rp_perf_sampler *s, struct rp_perf_events *events)
 /* Replaces all events by ones of `want`, for every thread there is now, switched on; closes the old ones. False: it did not fit, or was refused, and all is
  * as it was. */
 enum rp_status rp_perf_set_replace(struct rp_perf_sampler *s, const struct rp_perf_want *want, bool *done, struct rp_err *err);
-
-bool rp_perf_ids_add(struct rp_perf_ids *ids, uint64_t id);
-bool rp_perf_ids_have(const struct rp_perf_ids *ids, uint64_t id);
 
 /* After each drain: where threads switch often, the clocks of whole CPUs take over. RP_NOMEM only. */
 enum rp_status rp_perf_clocks_adapt(struct rp_perf_sampler *s, uint64_t now_ns, struct rp_err *err);
