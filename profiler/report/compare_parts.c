@@ -66,16 +66,3 @@ void rp_compare_table(struct rp_grid *grid, const struct rp_compare_style *style
         rp_grid_text(grid, style->width, symbols, style->verbose, out);
     rp_grid_release(grid);
 }
-
-void rp_compare_json_notes(struct rp_json *w, const struct rp_compare_notes *notes)
-{
-    rp_json_key(w, "notes");
-    rp_json_begin(w, '[');
-    for (size_t i = 0; i < notes->notes.n; i++) {
-        rp_json_begin_inline(w, '{');
-        rp_json_key_string(w, "id", notes->notes.at[i].id);
-        rp_json_key_string(w, "text", notes->notes.at[i].text);
-        rp_json_end(w);
-    }
-    rp_json_end(w);
-}

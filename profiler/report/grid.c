@@ -181,19 +181,6 @@ void rp_grid_markdown(const struct rp_grid *grid, struct rp_buf *out)
     }
 }
 
-static void put_csv(struct rp_buf *out, const char *text)
-{
-    bool quoted = text[strcspn(text, ",\"\r\n")] || *text == ' ';
-
-    rp_buf_puts(out, quoted ? "\"" : "");
-    for (; *text; text++) {
-        if (*text == '"')
-            rp_buf_putc(out, '"');
-        rp_buf_putc(out, *text);
-    }
-    rp_buf_puts(out, quoted ? "\"" : "");
-}
-
 void rp_grid_csv(const struct rp_grid *grid, struct rp_buf *out)
 {
     size_t rows;
@@ -204,7 +191,7 @@ void rp_grid_csv(const struct rp_grid *grid, struct rp_buf *out)
     for (size_t r = 0; r <= rows; r++) {
         for (size_t c = 0; c < grid->columns; c++) {
             rp_buf_puts(out, c ? "," : "");
-            put_csv(out, r ? cell(grid, r - 1, c) : grid->column[c].title);
+            rp_text_csv(out, r ? cell(grid, r - 1, c) : grid->column[c].title);
         }
         rp_buf_puts(out, "\r\n");
     }
