@@ -7,7 +7,7 @@
 #include "report/json_waits.h"
 #include "report/unclaimed.h"
 
-enum { SCHEMA = 1 };
+enum { SCHEMA = 1, SHARE_DIGITS = RP_JSON_SHARE_DIGITS, SECONDS_DIGITS = RP_JSON_SECONDS_DIGITS, WAITS_DIGITS = RP_JSON_WAITS_DIGITS };
 
 static const char *text(const struct rp_report *r, uint32_t string)
 {
@@ -43,7 +43,7 @@ static void run_and_quality(const struct rp_report *r, struct rp_json *w)
 
     rp_json_key(w, "run");
     rp_json_begin_inline(w, '{');
-    rp_json_key_double(w, "seconds", (double)r->profile->run.seconds_ns / 1e9, RP_JSON_SECONDS_DIGITS);
+    rp_json_key_double(w, "seconds", (double)r->profile->run.seconds_ns / 1e9, SECONDS_DIGITS);
     rp_json_key_u64(w, "hz", r->profile->run.hz);
     rp_json_key_string(w, "clock", text(r, r->profile->run.source));
     if (r->profile->run.sampler)
@@ -67,7 +67,7 @@ static void idle(const struct rp_report *r, struct rp_json *w)
     rp_json_key(w, "idle");
     rp_json_begin_inline(w, '{');
     rp_json_key_u64(w, "threads", r->waits ? r->waits->idle_threads : r->quality.idle_threads);
-    rp_json_key_double(w, "seconds", r->waits ? r->waits->idle_seconds : r->quality.idle_seconds, RP_JSON_SECONDS_DIGITS);
+    rp_json_key_double(w, "seconds", r->waits ? r->waits->idle_seconds : r->quality.idle_seconds, SECONDS_DIGITS);
     if (r->waits) {
         rp_json_key(w, "groups");
         rp_json_begin(w, '[');
@@ -77,8 +77,8 @@ static void idle(const struct rp_report *r, struct rp_json *w)
             rp_json_begin(w, '{');
             rp_json_key_string(w, "name", g->name);
             rp_json_key_u64(w, "threads", g->threads);
-            rp_json_key_double(w, "waits", g->waits, RP_JSON_WAITS_DIGITS);
-            rp_json_key_double(w, "seconds", g->seconds, RP_JSON_SECONDS_DIGITS);
+            rp_json_key_double(w, "waits", g->waits, WAITS_DIGITS);
+            rp_json_key_double(w, "seconds", g->seconds, SECONDS_DIGITS);
             rp_json_key_string(w, "rule", cat_rules_rule(r->rules, g->rule)->id);
             rp_json_end(w);
         }
@@ -187,12 +187,12 @@ static void thread_times(const struct rp_report *r, struct rp_json *w, uint32_t 
 
         if (row->thread != thread)
             continue;
-        rp_json_key_double(w, "wall_s", row->wall, RP_JSON_SECONDS_DIGITS);
-        rp_json_key_double(w, "cpu_s", row->cpu, RP_JSON_SECONDS_DIGITS);
-        rp_json_key_double(w, "preempted_s", row->preempted, RP_JSON_SECONDS_DIGITS);
-        rp_json_key_double(w, "waiting_s", row->waiting, RP_JSON_SECONDS_DIGITS);
-        rp_json_key_double(w, "waiting_for_cpu_s", row->woken, RP_JSON_SECONDS_DIGITS);
-        rp_json_key_double(w, "idle_s", row->idle, RP_JSON_SECONDS_DIGITS);
+        rp_json_key_double(w, "wall_s", row->wall, SECONDS_DIGITS);
+        rp_json_key_double(w, "cpu_s", row->cpu, SECONDS_DIGITS);
+        rp_json_key_double(w, "preempted_s", row->preempted, SECONDS_DIGITS);
+        rp_json_key_double(w, "waiting_s", row->waiting, SECONDS_DIGITS);
+        rp_json_key_double(w, "waiting_for_cpu_s", row->woken, SECONDS_DIGITS);
+        rp_json_key_double(w, "idle_s", row->idle, SECONDS_DIGITS);
     }
 }
 
@@ -260,9 +260,9 @@ static void one_function(const struct rp_report *r, struct rp_json *w)
     function_share(w, "self", f->self, f->samples, f->self_low, f->self_high);
     function_share(w, "total", f->total, f->samples, f->total_low, f->total_high);
     if (r->waits) {
-        rp_json_key_double(w, "waits", f->waits, RP_JSON_WAITS_DIGITS);
-        rp_json_key_double(w, "waiting_s", f->seconds, RP_JSON_SECONDS_DIGITS);
-        rp_json_key_double(w, "share_of_wall", f->share, RP_JSON_SHARE_DIGITS);
+        rp_json_key_double(w, "waits", f->waits, WAITS_DIGITS);
+        rp_json_key_double(w, "waiting_s", f->seconds, SECONDS_DIGITS);
+        rp_json_key_double(w, "share_of_wall", f->share, SHARE_DIGITS);
     }
     rp_json_end(w);
 }

@@ -7,7 +7,7 @@
 #include "report/json_parts.h"
 #include "report/text_waits.h"
 
-enum { WAIT_DIGITS = 9 };
+enum { SHARE_DIGITS = RP_JSON_SHARE_DIGITS, SECONDS_DIGITS = RP_JSON_SECONDS_DIGITS, WAIT_DIGITS = 9, WAITS_DIGITS = RP_JSON_WAITS_DIGITS };
 
 static const char *text(const struct rp_report *r, uint32_t string)
 {
@@ -32,10 +32,10 @@ static void waiting(const struct rp_report *r, struct rp_json *w)
 
         rp_json_begin_inline(w, '{');
         category_name(r, w, row->category);
-        rp_json_key_double(w, "waits", row->waits, RP_JSON_WAITS_DIGITS);
-        rp_json_key_double(w, "seconds", row->seconds, RP_JSON_SECONDS_DIGITS);
-        rp_json_key_double(w, "seconds_half", row->half, RP_JSON_SECONDS_DIGITS);
-        rp_json_key_double(w, "share_of_wall", row->share, RP_JSON_SHARE_DIGITS);
+        rp_json_key_double(w, "waits", row->waits, WAITS_DIGITS);
+        rp_json_key_double(w, "seconds", row->seconds, SECONDS_DIGITS);
+        rp_json_key_double(w, "seconds_half", row->half, SECONDS_DIGITS);
+        rp_json_key_double(w, "share_of_wall", row->share, SHARE_DIGITS);
         rp_json_key_double(w, "mean_s", row->mean_s, WAIT_DIGITS);
         rp_json_key_double(w, "p50_s", row->p50_s, WAIT_DIGITS);
         rp_json_key_double(w, "p99_s", row->p99_s, WAIT_DIGITS);
@@ -45,7 +45,7 @@ static void waiting(const struct rp_report *r, struct rp_json *w)
         for (size_t k = 0; k < row->payers.n; k++) {
             rp_json_begin(w, '{');
             rp_json_key_category(w, "id", r, row->payers.at[k].category);
-            rp_json_key_double(w, "seconds", row->payers.at[k].seconds, RP_JSON_SECONDS_DIGITS);
+            rp_json_key_double(w, "seconds", row->payers.at[k].seconds, SECONDS_DIGITS);
             rp_json_end(w);
         }
         rp_json_end(w);
@@ -72,8 +72,8 @@ static void lock_parts(const struct rp_report *r, struct rp_json *w, const char 
             rp_json_key(w, "category");
             rp_json_null(w);
         }
-        rp_json_key_double(w, "waits", parts[i].waits, RP_JSON_WAITS_DIGITS);
-        rp_json_key_double(w, "seconds", parts[i].seconds, RP_JSON_SECONDS_DIGITS);
+        rp_json_key_double(w, "waits", parts[i].waits, WAITS_DIGITS);
+        rp_json_key_double(w, "seconds", parts[i].seconds, SECONDS_DIGITS);
         rp_json_end(w);
     }
     rp_json_end(w);
@@ -99,16 +99,16 @@ static void locks(const struct rp_report *r, struct rp_json *w)
         rp_json_key_string(w, "symbol", text(r, lock->symbol));
         rp_json_key_string(w, "module", lock->image ? text(r, p->images.at[lock->image].name) : "");
         rp_json_key_string(w, "database", text(r, lock->database));
-        rp_json_key_double(w, "waits", row->waits, RP_JSON_WAITS_DIGITS);
-        rp_json_key_double(w, "seconds", row->seconds, RP_JSON_SECONDS_DIGITS);
-        rp_json_key_double(w, "share_of_wall", row->share, RP_JSON_SHARE_DIGITS);
+        rp_json_key_double(w, "waits", row->waits, WAITS_DIGITS);
+        rp_json_key_double(w, "seconds", row->seconds, SECONDS_DIGITS);
+        rp_json_key_double(w, "share_of_wall", row->share, SHARE_DIGITS);
         rp_json_key_double(w, "max_s", row->max_s, WAIT_DIGITS);
         rp_json_key_double(w, "stacked", row->stacked, 0);
         rp_json_key(w, "holder_known");
         if (row->of_all)
             rp_json_null(w);
         else
-            rp_json_double(w, row->known, RP_JSON_SHARE_DIGITS);
+            rp_json_double(w, row->known, SHARE_DIGITS);
         rp_json_key(w, "holders_of_all");
         rp_json_bool(w, row->of_all);
         lock_parts(r, w, "holders", row->holders.at, row->holders.n);
@@ -129,12 +129,12 @@ static void times(const struct rp_report *r, struct rp_json *w)
 
     rp_json_key(w, "time");
     rp_json_begin_inline(w, '{');
-    rp_json_key_double(w, "wall_s", s->wall, RP_JSON_SECONDS_DIGITS);
-    rp_json_key_double(w, "cpu_s", s->cpu, RP_JSON_SECONDS_DIGITS);
-    rp_json_key_double(w, "preempted_s", s->preempted, RP_JSON_SECONDS_DIGITS);
-    rp_json_key_double(w, "waiting_s", s->waiting, RP_JSON_SECONDS_DIGITS);
-    rp_json_key_double(w, "idle_s", s->idle_seconds, RP_JSON_SECONDS_DIGITS);
-    rp_json_key_double(w, "cores_used", run > 0 ? s->cpu / run : 0, RP_JSON_SHARE_DIGITS);
+    rp_json_key_double(w, "wall_s", s->wall, SECONDS_DIGITS);
+    rp_json_key_double(w, "cpu_s", s->cpu, SECONDS_DIGITS);
+    rp_json_key_double(w, "preempted_s", s->preempted, SECONDS_DIGITS);
+    rp_json_key_double(w, "waiting_s", s->waiting, SECONDS_DIGITS);
+    rp_json_key_double(w, "idle_s", s->idle_seconds, SECONDS_DIGITS);
+    rp_json_key_double(w, "cores_used", run > 0 ? s->cpu / run : 0, SHARE_DIGITS);
     rp_json_key_u64(w, "cpus_allowed", r->profile->run.cpus);
     rp_json_key_string(w, "waits", r->profile->run.waits == 2 ? "sampled" : "exact");
     rp_json_end(w);
@@ -163,7 +163,7 @@ void rp_json_wall(const struct rp_report *r, struct rp_json *w)
 
         rp_json_begin_inline(w, '{');
         category_name(r, w, row->category);
-        rp_json_key_double(w, "seconds", row->share * r->waits->cpu, RP_JSON_SECONDS_DIGITS);
+        rp_json_key_double(w, "seconds", row->share * r->waits->cpu, SECONDS_DIGITS);
         rp_json_interval(w, row->share * on_cpu, row->low * on_cpu, row->high * on_cpu);
         rp_json_end(w);
     }
@@ -173,7 +173,7 @@ void rp_json_wall(const struct rp_report *r, struct rp_json *w)
 
         rp_json_begin_inline(w, '{');
         category_name(r, w, row->category);
-        rp_json_key_double(w, "seconds", row->seconds, RP_JSON_SECONDS_DIGITS);
+        rp_json_key_double(w, "seconds", row->seconds, SECONDS_DIGITS);
         rp_json_interval(w, row->share, row->share - half, row->share + half);
         rp_json_end(w);
     }
@@ -181,8 +181,8 @@ void rp_json_wall(const struct rp_report *r, struct rp_json *w)
     rp_json_key_string(w, "id", "preempted");
     rp_json_key_string(w, "name", "preempted (could run, another had the CPU)");
     rp_json_key_string(w, "kind", "preempted");
-    rp_json_key_double(w, "seconds", r->waits->preempted, RP_JSON_SECONDS_DIGITS);
-    rp_json_key_double(w, "share", r->waits->busy > 0 ? r->waits->preempted / r->waits->busy : 0, RP_JSON_SHARE_DIGITS);
+    rp_json_key_double(w, "seconds", r->waits->preempted, SECONDS_DIGITS);
+    rp_json_key_double(w, "share", r->waits->busy > 0 ? r->waits->preempted / r->waits->busy : 0, SHARE_DIGITS);
     rp_json_end(w);
     rp_json_end(w);
 }
