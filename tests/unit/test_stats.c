@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "analyze/compare_stats.h"
 #include "analyze/stats.h"
 
 /* R prints 12 digits, so a value below 1 has fewer than 1e-9 relative only when it is given with fewer digits. */
@@ -159,16 +160,7 @@ static void test_design_effect_of_odd_numbers(void **state)
     assert_true(design_effect(n, k, 17, NULL) > 1);
 }
 
-static uint64_t seed;
-
-static double uniform(void)
-{
-    uint64_t x = seed += 0x9e3779b97f4a7c15u;
-
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (double)((x ^ x >> 31) >> 11) / 9007199254740992.0;
-}
+static struct rp_random chance;
 
 enum { PROFILES = 2000, BLOCKS = 500, PER_BLOCK = 20 };
 
@@ -181,7 +173,7 @@ static double coverage(double p, double swing, unsigned phase, unsigned *rose)
     *rose = 0;
     for (unsigned i = 0; i < PROFILES; i++) {
         double share = p, deff;
-        uint64_t hits = 0, left = (uint64_t)(uniform() * phase);
+        uint64_t hits = 0, left = (uint64_t)(rp_random_uniform(&chance) * phase);
         struct rp_interval interval;
         int rising;
 
@@ -190,10 +182,10 @@ static double coverage(double p, double swing, unsigned phase, unsigned *rose)
             k[b] = 0;
             for (unsigned s = 0; s < PER_BLOCK; s++, left--) {
                 if (!left) {
-                    share = p + (uniform() < 0.5 ? -swing : swing);
+                    share = p + (rp_random_uniform(&chance) < 0.5 ? -swing : swing);
                     left = phase;
                 }
-                k[b] += uniform() < share;
+                k[b] += rp_random_uniform(&chance) < share;
             }
             hits += k[b];
         }
@@ -212,7 +204,7 @@ static void test_intervals_hold_the_truth(void **state)
     double held;
 
     (void)state;
-    seed = 20240131;
+    chance.state = 20240131;
     held = coverage(0.1, 0, 1, &rose);
     print_message("independent: %.1f %%, %u rise\n", 100 * held, rose);
     assert_true(held > 0.93 && held < 0.99);
@@ -236,7 +228,7 @@ static void test_intervals_of_small_shares(void **state)
     double held;
 
     (void)state;
-    seed = 7;
+    chance.state = 7;
     held = coverage(0.002, 0, 1, &rose);
     print_message("0.2 %%: %.1f %%, %u rise\n", 100 * held, rose);
     assert_true(held > 0.93);
