@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "report/figures.h"
+
 const char *rp_compare_name(const struct rp_tally_keys *keys, uint32_t key)
 {
     return rp_intern_text(&keys->text, keys->keys.at[key].name);
@@ -16,12 +18,10 @@ const char *rp_compare_module(const struct rp_tally_keys *keys, uint32_t key)
 
 void rp_compare_share(struct rp_buf *out, double share, bool below)
 {
-    double p = 100 * share;
-
     if (below)
         rp_buf_puts(out, "-");
     else
-        rp_buf_printf(out, p > 0 && p < 0.0095 ? "%.1g %%" : p > 0 && p < 0.095 ? "%.2f %%" : "%.1f %%", p);
+        rp_figure_put_percent(out, share);
 }
 
 /* A cell of what `text` holds; releases that. */

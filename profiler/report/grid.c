@@ -150,15 +150,6 @@ void rp_grid_text(const struct rp_grid *grid, size_t width, bool symbols, bool v
     }
 }
 
-static void put_markdown(struct rp_buf *out, const char *text)
-{
-    for (; *text; text++) {
-        if (strchr("|\\<>*_`[]", *text))
-            rp_buf_putc(out, '\\');
-        rp_buf_putc(out, *text);
-    }
-}
-
 void rp_grid_markdown(const struct rp_grid *grid, struct rp_buf *out)
 {
     size_t rows;
@@ -174,7 +165,7 @@ void rp_grid_markdown(const struct rp_grid *grid, struct rp_buf *out)
                 continue;
             }
             rp_buf_putc(out, ' ');
-            put_markdown(out, r ? cell(grid, r - 2, c) : grid->column[c].title);
+            rp_text_markdown(out, r ? cell(grid, r - 2, c) : grid->column[c].title);
             rp_buf_puts(out, " |");
         }
         rp_buf_putc(out, '\n');

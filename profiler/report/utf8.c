@@ -116,6 +116,15 @@ void rp_text_csv(struct rp_buf *out, const char *text)
     rp_buf_release(&clean);
 }
 
+void rp_text_markdown(struct rp_buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("|\\<>*_`[]", *text))
+            rp_buf_putc(out, '\\');
+        rp_buf_putc(out, *text);
+    }
+}
+
 void rp_text_count(struct rp_buf *out, uint64_t n)
 {
     char digits[24];

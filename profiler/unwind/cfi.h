@@ -91,9 +91,6 @@ bool rp_cfi_is_silence(int reg);
 /* Makes sure that the code flags are known. `rule` must come from this unwinder's last look-up. */
 unsigned rp_cfi_code_flags(struct rp_unwinder *unwinder, const struct rp_rule *rule);
 
-/* libdw's tables of an image; NULL when it has none. */
-Dwarf_CFI *rp_cfi_eh(struct rp_unwinder *unwinder, uint32_t image);
-
 void rp_cfi_release(struct rp_unwinder *unwinder);
 void rp_fdes_free(struct rp_fdes *fdes);
 void rp_libunwind_free(struct rp_libunwind *libunwind);

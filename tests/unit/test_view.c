@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "analyze/compare_stats.h"
+#include "support/chance.h"
 #include "support/fake_view.h"
 #include "support/view_mixed.h"
 
@@ -297,7 +297,7 @@ static void test_interval_takes_the_blocks_in(void **state)
     rp_buf_release(&text);
 }
 
-static struct rp_random chance;
+static uint64_t chance;
 
 /* 100 blocks of 20 samples, the share of work going from `first` to `second` half way. */
 static size_t drifts(double first, double second)
@@ -312,7 +312,7 @@ static size_t drifts(double first, double second)
         int work = 0, names = 0;
 
         for (int i = 0; i < 20; i++) {
-            double u = rp_random_uniform(&chance);
+            double u = chance_uniform(&chance);
 
             work += u < (b < 50 ? first : second);
             names += u > 0.9;
@@ -335,7 +335,7 @@ static void test_drift(void **state)
     unsigned wrong = 0;
 
     (void)state;
-    chance.state = 42;
+    chance = 42;
     assert_true(drifts(0.2, 0.4) >= 1);
     assert_true(drifts(0.4, 0.2) >= 1);
     for (int i = 0; i < 200; i++)
@@ -347,11 +347,11 @@ static void test_drift(void **state)
 /* A profile as large as ten seconds of a real one. */
 static void big_profile(struct rp_buf *text)
 {
-    chance.state = 1;
+    chance = 1;
     for (int i = 0; i < 6000; i++) {
         rp_buf_printf(text, "leaf_%d;", i % 700);
         for (int d = 0; d < 34; d++)
-            rp_buf_printf(text, "v8::internal::frame_%d_%u(v8::Isolate*, int);", d, (unsigned)(rp_random_uniform(&chance) * 60));
+            rp_buf_printf(text, "v8::internal::frame_%d_%u(v8::Isolate*, int);", d, (unsigned)(chance_uniform(&chance) * 60));
         rp_buf_printf(text, "main 2 block=%d\n", i % 500);
     }
 }
