@@ -122,6 +122,12 @@ static void take_category_name(struct cat_load *l, const struct cat_node *value,
 {
     if (!cat_load_is_text(l, value, "a name"))
         return;
+    for (size_t i = 0; i < value->length; i++) {
+        if ((unsigned char)value->text[i] < ' ' || value->text[i] == 0x7f) {
+            cat_load_told(l, value, i, "a name holds no control characters");
+            return;
+        }
+    }
     ((struct cat_category_def *)object)->category.name = cat_load_keep(l, value);
     if (strcmp(value->text, "uncategorized") == 0)
         cat_load_told(l, value, 0, "the category `uncategorized` is built in; choose another name");

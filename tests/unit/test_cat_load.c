@@ -72,6 +72,7 @@ static const struct mistake mistakes[] = {
     {"categories:\n - {id: uncategorized, name: A, kind: cost}\n", "f.yaml:2:9: the category `uncategorized` is built in; choose another id\n"},
     {"categories:\n - {id: a, name: uncategorized, kind: cost}\n", "f.yaml:2:18: the category `uncategorized` is built in; choose another name\n"},
     {"categories:\n - {id: a, name: \"\", kind: cost}\n", "f.yaml:2:18: expected a name, found an empty string\n"},
+    {"categories:\n - {id: a, name: \"ab\\e[31m\", kind: cost}\n", "f.yaml:2:21: a name holds no control characters\n"},
     {"categories:\n - {id: a, name: A, kind: cots}\n", "f.yaml:2:27: expected cost, wait or idle, found `cots`; did you mean `cost`?\n"},
     {"categories:\n - {id: a, name: A, kind: banana}\n", "f.yaml:2:27: expected cost, wait or idle, found `banana`\n"},
     {"categories:\n - {id: a, name: A, kind: cost, color: mauve}\n",
