@@ -97,30 +97,3 @@ struct rp_proportion_test rp_proportions(const struct rp_proportion *old, const 
     }
     return t;
 }
-
-struct rp_chi2 rp_chi2_two_rows(const double *first, const double *second, size_t columns, double *residuals)
-{
-    double a = 0, b = 0, used = 0;
-    struct rp_chi2 r = {0, 0, NAN};
-
-    for (size_t i = 0; i < columns; i++) {
-        a += first[i];
-        b += second[i];
-        used += first[i] + second[i] > 0;
-    }
-    for (size_t i = 0; i < columns; i++) {
-        double sum = first[i] + second[i], n = a + b, expected = a * sum / n, other = b * sum / n;
-        double scale = sqrt(expected * (1 - a / n) * (1 - sum / n));
-
-        if (residuals)
-            residuals[i] = scale > 0 ? (first[i] - expected) / scale : 0;
-        if (expected > 0)
-            r.x2 += (first[i] - expected) * (first[i] - expected) / expected;
-        if (other > 0)
-            r.x2 += (second[i] - other) * (second[i] - other) / other;
-    }
-    r.df = used - 1;
-    if (r.df > 0 && a > 0 && b > 0)
-        r.p = rp_chi2_tail(r.x2, r.df);
-    return r;
-}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests that know no distribution: sign flips, permutations, ranks; and Benjamini and Hochberg. See compare_stats.h.
+/* Tests that know no distribution: sign flips, ranks; and Benjamini and Hochberg. See compare_stats.h.
  *
  * The trap is rounding: two arrangements with the same sum in exact arithmetic differ in the last bit, and a comparison without slack would count one of
  * them out. */
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/random.h"
 
 static double slack_of(const double *x, size_t n)
 {
@@ -22,7 +23,6 @@ static double slack_of(const double *x, size_t n)
 
 struct rp_permutation rp_sign_flip(const double *d, size_t n, uint64_t seed)
 {
-    struct rp_random random = {seed};
     struct rp_permutation r = {.p = NAN, .exact = n <= RP_SIGN_FLIP_EXACT_MAX};
     double observed = 0, slack = slack_of(d, n);
 
@@ -37,7 +37,7 @@ struct rp_permutation rp_sign_flip(const double *d, size_t n, uint64_t seed)
 
         for (size_t i = 0; i < n; i++, bits >>= 1) {
             if (!r.exact && i % 64 == 0)
-                bits = rp_random_next(&random);
+                bits = rp_random_next(&seed);
             sum += bits & 1 ? -d[i] : d[i];
         }
         r.hits += fabs(sum) >= fabs(observed) - slack;
@@ -54,106 +54,6 @@ static double choose(size_t n, size_t k)
     for (size_t i = 1; i <= k && c < 1e18; i++)
         c = c * (double)(n - k + i) / (double)i;
     return floor(c + 0.5);
-}
-
-struct shares {
-    const double *all;
-    size_t n, first; /* values, of which the first many are new ones */
-    double total, observed, slack;
-};
-
-/* Farther out, or as far: |mean of the chosen - mean of the rest|. */
-static bool counts(const struct shares *s, double chosen)
-{
-    double difference = chosen / (double)s->first - (s->total - chosen) / (double)(s->n - s->first);
-
-    return fabs(difference) >= fabs(s->observed) - s->slack;
-}
-
-/* `pick` is room for `first` positions: all combinations in order. */
-static uint64_t count_all(const struct shares *s, size_t *pick)
-{
-    uint64_t hits = 0;
-
-    for (size_t i = 0; i < s->first; i++)
-        pick[i] = i;
-    for (;;) {
-        double sum = 0;
-        size_t i = s->first;
-
-        for (size_t k = 0; k < s->first; k++)
-            sum += s->all[pick[k]];
-        hits += counts(s, sum);
-        while (i-- > 0 && pick[i] == s->n - s->first + i)
-            continue;
-        if (i == SIZE_MAX)
-            return hits;
-        pick[i]++;
-        for (size_t k = i + 1; k < s->first; k++)
-            pick[k] = pick[k - 1] + 1;
-    }
-}
-
-static uint64_t count_drawn(const struct shares *s, double *values, uint64_t draws, uint64_t seed)
-{
-    struct rp_random random = {seed};
-    uint64_t hits = 0;
-
-    for (uint64_t draw = 0; draw < draws; draw++) {
-        double sum = 0;
-
-        for (size_t k = 0; k < s->first; k++) {
-            size_t j = k + (size_t)rp_random_below(&random, s->n - k);
-            double swap = values[k];
-
-            values[k] = values[j];
-            values[j] = swap;
-            sum += values[k];
-        }
-        hits += counts(s, sum);
-    }
-    return hits;
-}
-
-enum rp_status rp_permute_means(const double *old, size_t n_old, const double *new, size_t n_new, uint64_t seed, struct rp_permutation *out,
-                                struct rp_err *err)
-{
-    size_t n = n_old + n_new;
-    double *all = rp_calloc(n + 1, sizeof *all), *values = rp_calloc(n + 1, sizeof *values);
-    size_t *pick = rp_calloc(n_new + 1, sizeof *pick);
-    struct shares s = {.all = all, .n = n, .first = n_new};
-    double ways = choose(n, n_new), sum_new = 0;
-
-    *out = (struct rp_permutation){.p = NAN, .exact = ways <= RP_PERMUTATIONS_EXACT_MAX};
-    if (!all || !values || !pick)
-        goto done;
-    for (size_t i = 0; i < n; i++) {
-        all[i] = values[i] = i < n_new ? new[i] : old[i - n_new];
-        s.total += all[i];
-        sum_new += i < n_new ? all[i] : 0;
-    }
-    if (!n_old || !n_new)
-        goto done;
-    s.observed = sum_new / (double)n_new - (s.total - sum_new) / (double)n_old;
-    s.slack = slack_of(all, n);
-    if (out->exact) {
-        out->total = (uint64_t)ways;
-        out->hits = count_all(&s, pick);
-        out->p = (double)out->hits / ways;
-    } else {
-        out->total = RP_MONTE_CARLO;
-        out->hits = count_drawn(&s, values, out->total, seed);
-        out->p = (double)(out->hits + 1) / (double)(out->total + 1);
-    }
-done:
-    rp_free(pick);
-    rp_free(values);
-    if (!all || !values || !pick) {
-        rp_free(all);
-        return rp_fail_nomem(err);
-    }
-    rp_free(all);
-    return RP_OK;
 }
 
 /* ---- ranks ---- */
@@ -238,21 +138,6 @@ enum rp_status rp_mann_whitney(const double *old, size_t n_old, const double *ne
     status = rank_tail(n_new, n_old, fmin(out->w, (double)(n_new * n_old) - out->w), &low, err);
     out->p = fmin(1, 2 * low);
     return status;
-}
-
-enum rp_status rp_hodges_lehmann(const double *old, size_t n_old, const double *new, size_t n_new, double *out, struct rp_err *err)
-{
-    size_t n = n_old * n_new;
-    double *all = rp_calloc(n + 1, sizeof *all);
-
-    if (!all)
-        return rp_fail_nomem(err);
-    for (size_t i = 0; i < n; i++)
-        all[i] = new[i / n_old] - old[i % n_old];
-    qsort(all, n, sizeof *all, ascending);
-    *out = !n ? NAN : n % 2 ? all[n / 2] : (all[n / 2 - 1] + all[n / 2]) / 2;
-    rp_free(all);
-    return RP_OK;
 }
 
 void rp_benjamini_hochberg(double *p, size_t n, uint32_t *order)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests that know a distribution: Student's, ratios, power. See compare_stats.h.
+/* Tests that know a distribution: Student's, ratios. See compare_stats.h.
  *
  * The trap is a set without scatter (a counter, a clock that was read twice at once): 0/0 must not become a verdict. */
 #include "analyze/compare_stats.h"
@@ -8,41 +8,9 @@
 
 #include "base/alloc.h"
 
-uint64_t rp_random_next(struct rp_random *r)
-{
-    uint64_t x = r->state += 0x9e3779b97f4a7c15u;
-
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-double rp_random_uniform(struct rp_random *r)
-{
-    return (double)(rp_random_next(r) >> 11) / 9007199254740992.0;
-}
-
-uint64_t rp_random_below(struct rp_random *r, uint64_t n)
-{
-    return rp_random_next(r) % n;
-}
-
 double rp_normal_two_sided(double z)
 {
     return erfc(fabs(z) / sqrt(2));
-}
-
-double rp_t_two_sided(double t, double df)
-{
-    double square = t * t, y;
-
-    if (isnan(t) || !(df > 0))
-        return NAN;
-    /* I_x of x near 1 would lose the tail's digits; I_y(1/2, df/2) is small when x is near 1, and then p is near 1. */
-    y = square / (df + square);
-    if (isinf(square))
-        return 0;
-    return y < 0.5 ? 1 - rp_beta_regularized(y, 0.5, df / 2) : rp_beta_regularized(df / (df + square), df / 2, 0.5);
 }
 
 struct rp_moments rp_moments_of(const double *x, size_t n)
@@ -107,12 +75,6 @@ struct rp_interval rp_t_interval(const struct rp_t_test *test, double confidence
 double rp_accuracy(const struct rp_t_test *welch, double old_mean, double risk)
 {
     return rp_t_quantile(1 - risk / 2, welch->df) * welch->error / old_mean;
-}
-
-void rp_log_ratios(const double *old, const double *new, size_t n, double *out)
-{
-    for (size_t i = 0; i < n; i++)
-        out[i] = log(new[i] / old[i]);
 }
 
 /* Half of the interval of one mean. */
@@ -195,63 +157,4 @@ double rp_detectable(const struct rp_moments *old, const struct rp_moments *new,
     struct rp_t_test test = rp_welch(old, new);
 
     return (rp_t_quantile(1 - alpha / 2, test.df) + rp_t_quantile(power, test.df)) * test.error / old->mean;
-}
-
-/* ---- power ---- */
-
-/* P(T > t) of the noncentral t: the mean of Phi(ncp - t s) over s = sqrt(chi-square(df) / df), by Simpson's rule where s has weight. */
-static double noncentral_tail(double t, double df, double ncp)
-{
-    enum { STEPS = 4000 };
-    double reach = 12 / sqrt(2 * df), low = reach < 1 ? 1 - reach : 0, high = 1 + 12 / sqrt(df), step = (high - low) / STEPS, sum = 0;
-    double front = log(2) + df / 2 * log(df / 2) - lgamma(df / 2);
-
-    for (int i = 0; i <= STEPS; i++) {
-        double s = low + i * step, weight = i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2;
-
-        if (s > 0)
-            sum += weight * exp(front + (df - 1) * log(s) - df * s * s / 2) * erfc((t * s - ncp) / sqrt(2)) / 2;
-    }
-    return sum * step / 3;
-}
-
-double rp_t_power(double n, double delta, double sd, double alpha)
-{
-    double df = 2 * (n - 1);
-
-    return noncentral_tail(rp_t_quantile(1 - alpha / 2, df), df, sqrt(n / 2) * delta / sd);
-}
-
-double rp_t_power_n(double delta, double sd, double alpha, double power)
-{
-    double low = 2, high = 4;
-
-    while (rp_t_power(high, delta, sd, alpha) < power && high < 1e9)
-        high *= 2;
-    for (int i = 0; i < 60; i++) {
-        double middle = (low + high) / 2;
-
-        if (rp_t_power(middle, delta, sd, alpha) < power)
-            low = middle;
-        else
-            high = middle;
-    }
-    return high;
-}
-
-double rp_t_power_delta(double n, double sd, double alpha, double power)
-{
-    double low = 0, high = sd;
-
-    while (rp_t_power(n, high, sd, alpha) < power && high < 1e9 * sd)
-        high *= 2;
-    for (int i = 0; i < 60; i++) {
-        double middle = (low + high) / 2;
-
-        if (rp_t_power(n, middle, sd, alpha) < power)
-            low = middle;
-        else
-            high = middle;
-    }
-    return high;
 }

@@ -97,6 +97,12 @@ static void test_accuracy(void **state)
     accuracy(d2_old, d2_new, .872036, 1.195198, 1.629306);
 }
 
+static void log_ratios(const double *old, const double *new, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = log(new[i] / old[i]);
+}
+
 static void test_paired(void **state)
 {
     double d[10];
@@ -104,7 +110,7 @@ static void test_paired(void **state)
     struct rp_interval i;
 
     (void)state;
-    rp_log_ratios(d1_old, d1_new, 10, d);
+    log_ratios(d1_old, d1_new, 10, d);
     t = rp_t_mean(d, 10);
     i = rp_t_interval(&t, 0.95);
     near(t.estimate, .152236700004, "mean");
@@ -112,11 +118,11 @@ static void test_paired(void **state)
     near(t.p, 2.82549478996e-12, "p");
     near(i.low, .145275558349, "low");
     near(i.high, .15919784166, "high");
-    rp_log_ratios(d2_old, d2_new, 10, d);
+    log_ratios(d2_old, d2_new, 10, d);
     t = rp_t_mean(d, 10);
     near(t.t, -2.69292177613, "t");
     near(t.p, .0246781310718, "p");
-    rp_log_ratios(d3_old, d3_new, 10, d);
+    log_ratios(d3_old, d3_new, 10, d);
     t = rp_t_mean(d, 10);
     near(t.t, 4.52865605977, "t");
     near(t.p, .00142894680205, "p");
@@ -128,13 +134,13 @@ static void test_sign_flip(void **state)
     struct rp_permutation p;
 
     (void)state;
-    rp_log_ratios(d2_old, d2_new, 10, d);
+    log_ratios(d2_old, d2_new, 10, d);
     p = rp_sign_flip(d, 10, 1);
     assert_true(p.exact);
     assert_int_equal(p.hits, 26);
     assert_int_equal(p.total, 1024);
     near(p.p, .025390625, "p");
-    rp_log_ratios(d3_old, d3_new, 10, d);
+    log_ratios(d3_old, d3_new, 10, d);
     p = rp_sign_flip(d, 10, 1);
     assert_int_equal(p.hits, 2);
     /* The least p of n pairs is 2 / 2^n. */
@@ -156,38 +162,11 @@ static void test_sign_flip(void **state)
     near(rp_sign_flip(d, 40, 1).p, 1 / 100001.0, "least p");
 }
 
-static void test_permutation_of_means(void **state)
-{
-    struct rp_permutation p;
-    struct rp_err err;
-    double shifted[30], same[30];
-
-    (void)state;
-    assert_int_equal(rp_permute_means(d4_old, 5, d4_new, 8, 1, &p, &err), RP_OK);
-    assert_true(p.exact);
-    assert_int_equal(p.hits, 652);
-    assert_int_equal(p.total, 1287);
-    near(p.p, .506604506605, "p");
-    /* 2 / C(8, 4): apart. */
-    assert_int_equal(rp_permute_means(d1_old, 4, d1_new, 4, 1, &p, &err), RP_OK);
-    assert_int_equal(p.hits, 2);
-    assert_int_equal(p.total, 70);
-    for (size_t i = 0; i < 30; i++) {
-        same[i] = (double)(i * 7 % 30);
-        shifted[i] = same[i] + 100;
-    }
-    assert_int_equal(rp_permute_means(same, 30, same, 30, 3, &p, &err), RP_OK);
-    assert_false(p.exact);
-    near(p.p, 1, "itself");
-    assert_int_equal(rp_permute_means(same, 30, shifted, 30, 3, &p, &err), RP_OK);
-    near(p.p, 1 / 100001.0, "apart");
-}
-
 static void test_mann_whitney(void **state)
 {
     struct rp_mann_whitney m;
     struct rp_err err;
-    double value = 0, many[50], more[50];
+    double many[50], more[50];
 
     (void)state;
     assert_int_equal(rp_mann_whitney(d1_old, 10, d1_new, 10, &m, &err), RP_OK);
@@ -215,8 +194,6 @@ static void test_mann_whitney(void **state)
     assert_false(m.exact);
     near(m.w, 1275, "W");
     near(m.p, erfc(24.5 / sqrt(2500 * 101 / 12.0) / sqrt(2)), "p");
-    assert_int_equal(rp_hodges_lehmann(d3_old, 10, d3_new, 10, &value, &err), RP_OK);
-    near(value, 1.5, "Hodges-Lehmann");
 }
 
 static void test_ratios(void **state)
@@ -252,16 +229,13 @@ static void test_ratios(void **state)
     assert_true(r.high - r.low < 1e-12);
 }
 
-static void test_power(void **state)
+static void test_detectable(void **state)
 {
     struct rp_moments m = {10, 100, 2.25};
 
     (void)state;
-    assert_true(fabs(rp_t_power_n(2, 1.5, .05, .9) - 12.86) < .01);
-    assert_true(fabs(rp_t_power_delta(10, 1.5, .05, .9) - 2.3006) < .0001);
-    /* The planning formula is within 1 % of the noncentral t at ten runs. */
+    /* R's power.t.test, by the noncentral t: the planning formula is within 1 % of it at ten runs. */
     near_to(100 * rp_detectable(&m, &m, .05, .9), 2.3006, .01, "detectable");
-    near_to(rp_t_power(12.86, 2, 1.5, .05), .9, 1e-3, "power");
 }
 
 static void test_corrections(void **state)
@@ -329,17 +303,7 @@ static void test_newcombe(void **state)
 
 static void test_chi_square(void **state)
 {
-    static const double one[] = {1323, 1206, 1206, 972, 820, 648, 716}, two[] = {1140, 432, 1668, 1062, 1002, 6, 691};
-    static const double want[] = {.291186760877, 17.5200917618, -14.0079675926, -5.58036011825, -7.79996336548, 24.0115054431, -2.04227830753};
-    double residuals[7];
-    struct rp_chi2 r = rp_chi2_two_rows(one, two, 7, residuals);
-
     (void)state;
-    near(r.x2, 1049.98991375, "X2");
-    near(r.df, 6, "df");
-    near(r.p, 1.37569429762e-223, "p");
-    for (size_t i = 0; i < 7; i++)
-        near(residuals[i], want[i], "residual");
     near(rp_chi2_tail(2 * log(20), 2), .05, "df 2 is exponential");
     near(rp_chi2_tail(1.95996398454 * 1.95996398454, 1), .05, "df 1 is a square");
     near(rp_chi2_tail(0.5, 2), exp(-.25), "small");
@@ -367,10 +331,9 @@ int main(void)
         cmocka_unit_test(test_accuracy),
         cmocka_unit_test(test_paired),
         cmocka_unit_test(test_sign_flip),
-        cmocka_unit_test(test_permutation_of_means),
         cmocka_unit_test(test_mann_whitney),
         cmocka_unit_test(test_ratios),
-        cmocka_unit_test(test_power),
+        cmocka_unit_test(test_detectable),
         cmocka_unit_test(test_corrections),
         cmocka_unit_test(test_proportions),
         cmocka_unit_test(test_newcombe),
