@@ -138,9 +138,10 @@ void cat_classify_payer_of(const struct cat_matcher *matcher, const uint32_t *fr
 void cat_totals(const struct cat_matcher *matcher, const uint32_t *frames, size_t n, const struct cat_context *context,
                 const struct cat_verdict *verdict, bool *has);
 
-/* Which rule wins for each frame, which lose and why: the text of `rowprof rules explain`. */
+/* Which rule wins, and for each frame which lose and why: the text of `rowprof rules explain`. Shipped rules that could not have claimed a frame anyway are
+ * only counted, unless `all`. */
 enum rp_status cat_explain(const struct cat_matcher *matcher, const struct cat_symbol *frames, size_t n, const struct cat_context *context,
-                           struct rp_buf *out, struct rp_err *err);
+                           bool all, struct rp_buf *out, struct rp_err *err);
 
 /* A stack written as in *.cases files, without the `->`: "memcpy < app!draw @ src/json.c < [k]entry | state=blocked thread=pool". Names are
  * taken as short names. Zero-initialised is empty; RP_USAGE names the column. */

@@ -308,7 +308,7 @@ static enum rp_status set_aside_stand_ins(struct cat_rules *rules, struct cat_so
 static enum rp_status read_source(const char *path, struct rp_arena *arena, struct cat_source *source, struct rp_err *err)
 {
     struct rp_buf text = {0};
-    enum rp_status status = rp_read_file(path, RP_RULE_FILE_MAX, &text, err);
+    enum rp_status status = rp_read_named_file(path, RP_RULE_FILE_MAX, &text, err);
 
     if (!status) {
         *source = (struct cat_source){rp_arena_strndup(arena, path, strlen(path)), rp_arena_strndup(arena, rp_buf_text(&text), text.length),

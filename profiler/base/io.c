@@ -46,6 +46,13 @@ enum rp_status rp_read_file(const char *path, size_t max, struct rp_buf *out, st
     return rp_read_file_at(AT_FDCWD, path, max, out, err);
 }
 
+enum rp_status rp_read_named_file(const char *path, size_t max, struct rp_buf *out, struct rp_err *err)
+{
+    enum rp_status status = rp_read_file(path, max, out, err);
+
+    return status == RP_PERM ? err->status = RP_IO : status;
+}
+
 ssize_t rp_pread_full(int fd, void *to, size_t length, uint64_t offset)
 {
     size_t done = 0;

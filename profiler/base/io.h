@@ -11,9 +11,12 @@
 #include "base/buf.h"
 #include "base/status.h"
 
-/* Appends the whole of `path` to `out`, procfs files included (whose size reads 0). RP_IO with errno's text, RP_LIMIT above `max`
- * bytes. */
+/* Appends the whole of `path` to `out`, procfs files included (whose size reads 0). RP_IO with errno's text, RP_PERM when it may not be opened, RP_LIMIT above
+ * `max` bytes. */
 enum rp_status rp_read_file(const char *path, size_t max, struct rp_buf *out, struct rp_err *err);
+
+/* The same of a file that the user named: RP_IO too when it may not be opened, since RP_PERM, as an exit status, speaks of processes. */
+enum rp_status rp_read_named_file(const char *path, size_t max, struct rp_buf *out, struct rp_err *err);
 
 /* The same relative to a directory descriptor (AT_FDCWD for none). */
 enum rp_status rp_read_file_at(int dir, const char *path, size_t max, struct rp_buf *out, struct rp_err *err);

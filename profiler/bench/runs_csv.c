@@ -294,7 +294,7 @@ enum rp_status rp_runs_parse(struct rp_bench *bench, const char *path, const cha
 enum rp_status rp_runs_read(struct rp_bench *bench, const char *path, struct rp_err *err)
 {
     struct rp_buf text = {0};
-    enum rp_status status = rp_read_file(path, RP_BENCH_FILE_MAX, &text, err);
+    enum rp_status status = rp_read_named_file(path, RP_BENCH_FILE_MAX, &text, err);
 
     if (!status)
         status = rp_runs_parse(bench, path, rp_buf_text(&text), text.length, err);

@@ -131,7 +131,7 @@ enum rp_status rp_suite_read(struct rp_suite *suite, const char *path, struct rp
 {
     char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;
     struct rp_buf text = {0};
-    enum rp_status status = rp_read_file(path, RP_RULE_FILE_MAX, &text, err);
+    enum rp_status status = rp_read_named_file(path, RP_RULE_FILE_MAX, &text, err);
 
     if (slash)
         *slash = '\0';

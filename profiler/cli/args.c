@@ -8,10 +8,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 
-enum { WORD_MAX = 63 };
+enum { WORD_MAX = 63, ABBREVIATION_MIN = 3 };
 
 int rp_word_distance(const char *a, const char *b)
 {
@@ -53,12 +55,25 @@ static const struct rp_option *find_option(const struct rp_command *command, con
     return NULL;
 }
 
-/* How far a mistyped name is from an option: a beginning of it counts as near. */
-static int option_distance(const char *typed, const char *name)
+/* All letters of `typed` stand in `name` in this order, the first one first: secs in seconds. */
+static bool is_abbreviation(const char *typed, const char *name)
 {
-    size_t length = strlen(typed);
+    if (*typed != *name)
+        return false;
+    for (; *typed && *name; name++)
+        typed += *typed == *name;
+    return !*typed;
+}
 
-    return length >= 3 && !strncmp(typed, name, length) ? 0 : rp_word_distance(typed, name);
+int rp_word_typed_distance(const char *typed, const char *name)
+{
+    size_t length = strlen(typed), whole = strlen(name);
+
+    if (length >= ABBREVIATION_MIN && whole >= ABBREVIATION_MIN && !strncmp(typed, name, length < whole ? length : whole))
+        return 0;
+    if (length > ABBREVIATION_MIN && is_abbreviation(typed, name))
+        return 1;
+    return rp_word_distance(typed, name);
 }
 
 static const char *near_option(const struct rp_command *command, const char *typed)
@@ -68,7 +83,7 @@ static const char *near_option(const struct rp_command *command, const char *typ
 
     for (size_t g = 0; command->groups[g]; g++) {
         for (const struct rp_option *o = command->groups[g]->options; o->name; o++) {
-            int distance = option_distance(typed, o->name);
+            int distance = rp_word_typed_distance(typed, o->name);
 
             if (distance < nearest) {
                 nearest = distance;
@@ -139,6 +154,9 @@ static enum rp_status read_letters(struct reader *r, const char *letters, struct
 {
     enum rp_status status = RP_OK;
 
+    /* Read as letters, -pid would be a process called id. */
+    if (strlen(letters) >= ABBREVIATION_MIN && find_option(r->args->command, letters, strlen(letters), 0))
+        return rp_fail(err, RP_USAGE, "a long option has two dashes: write --%s, not -%s", letters, letters);
     for (; !status && *letters; letters++) {
         const struct rp_option *option = find_option(r->args->command, NULL, 0, *letters);
         const char *value = NULL;
@@ -162,23 +180,41 @@ static enum rp_status read_letters(struct reader *r, const char *letters, struct
     return status;
 }
 
+static bool is_data_file(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && S_ISREG(st.st_mode) && access(path, X_OK);
+}
+
+/* A word that is neither option nor command, where a recording needs neither operands nor guesses. */
+static enum rp_status refuse_operand(const struct rp_command *command, const char *word, struct rp_err *err)
+{
+    const char *near = *command->name ? NULL : rp_command_near(word);
+    uint64_t number;
+
+    if (rp_parse_u64(word, 1, INT32_MAX, &number))
+        return rp_fail(err, RP_USAGE, "to watch process %s write --pid %s", word, word);
+    if (find_option(command, word, strlen(word), 0))
+        return rp_fail(err, RP_USAGE, "'%s' is an option and needs two dashes: --%s", word, word);
+    if (near)
+        return rp_fail(err, RP_USAGE, "there is no command '%s'; did you mean '%s'?", word, near);
+    if (*command->name)
+        return rp_fail(err, RP_USAGE, "`rowprof %s` takes no '%s'; to keep the profile in it write -o %s, to launch a program put -- before it", command->name, word, word);
+    if (is_data_file(word))
+        return rp_fail(err, RP_USAGE, "'%s' is no command; to show it as a profile write rowprof report %s", word, word);
+    return rp_fail(err, RP_USAGE,
+                   "'%s' is neither an option nor a command; to launch a program put -- before it, to watch one that runs give its process id: "
+                   "--pid \"$(pgrep -nf '%s')\"",
+                   word, word);
+}
+
 static enum rp_status read_operand(struct rp_args *args, const char *word, struct rp_err *err)
 {
     const char **added;
-    uint64_t number;
 
-    if (args->command->run == rp_cmd_record && !args->settings.help) {
-        const char *near = *args->command->name ? NULL : rp_command_near(word);
-
-        if (rp_parse_u64(word, 1, INT32_MAX, &number))
-            return rp_fail(err, RP_USAGE, "to watch process %s write --pid %s", word, word);
-        if (near)
-            return rp_fail(err, RP_USAGE, "there is no command '%s'; did you mean '%s'?", word, near);
-        return rp_fail(err, RP_USAGE,
-                       "'%s' is neither an option nor a command; to launch a program put -- before it, to watch one that runs give its process id: "
-                       "--pid \"$(pgrep -nf '%s')\"",
-                       word, word);
-    }
+    if (args->command->run == rp_cmd_record && !args->settings.help)
+        return refuse_operand(args->command, word, err);
     added = rp_vec_add(&args->operands);
     if (!added)
         return rp_fail_nomem(err);

@@ -137,6 +137,22 @@ static enum rp_status put_categories(struct rp_buf *out, struct rp_err *err)
     return status;
 }
 
+/* Of commands and the topics beside them. */
+static const char *near_topic(const char *word)
+{
+    static const char *const topics[] = {"categories", "exit-status"};
+    const char *best = rp_command_near(word);
+    int nearest = best ? rp_word_typed_distance(word, best) : 3;
+
+    for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
+        if (rp_word_typed_distance(word, topics[i]) < nearest) {
+            nearest = rp_word_typed_distance(word, topics[i]);
+            best = topics[i];
+        }
+    }
+    return best;
+}
+
 enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err)
 {
     struct rp_buf out = {0};
@@ -165,10 +181,10 @@ enum rp_status rp_cmd_help(struct rp_args *args, struct rp_err *err)
     } else if (command) {
         rp_help_command(command, &out);
     } else {
-        const char *near = rp_command_near(topic);
+        const char *near = near_topic(topic);
 
-        status = rp_fail(err, RP_USAGE, "there is no help on '%s'%s%s%s; `rowprof help` lists the commands", topic, near ? "; did you mean '" : "",
-                         near ? near : "", near ? "'" : "");
+        status = near ? rp_fail(err, RP_USAGE, "there is no help on '%s'; did you mean '%s'?", topic, near)
+                      : rp_fail(err, RP_USAGE, "there is no help on '%s'; `rowprof help` lists the commands", topic);
     }
     if (!status)
         status = rp_print(&out, err);

@@ -14,6 +14,7 @@
 #include "cli/said.h"
 #include "cli/show.h"
 #include "cli/terminal.h"
+#include "cli/thread_check.h"
 #include "fold/session.h"
 #include "report/emit.h"
 
@@ -84,6 +85,8 @@ static enum rp_status open_launched(struct recording *r, struct rp_err *err)
         status = rp_launch_go(&r->launch, err);
         if (!status)
             status = rp_launch_wait_ready(&r->launch, r->stop, &r->launched, err);
+        if (!status)
+            status = rp_thread_check(r->settings, &r->launched, 1, err);
         return status ? status : open_session(r, err);
     }
     r->launched = (uint32_t)r->launch.pid;
@@ -206,6 +209,8 @@ enum rp_status rp_cmd_record(struct rp_args *args, struct rp_err *err)
         status = rp_show_check(&args->settings, rules, err);
     if (!status && args->settings.output)
         status = rp_keep_check(args->settings.output, args->settings.force, err);
+    if (!status)
+        status = rp_thread_check(&args->settings, args->settings.pids.at, args->settings.pids.n, err);
     if (status)
         goto done;
     r.stop = rp_stop_install();

@@ -11,8 +11,8 @@ enum rp_status rp_cmd_report(struct rp_args *args, struct rp_err *err)
     struct rp_profile profile;
     enum rp_status status;
 
-    if (args->operands.n != 1)
-        return rp_fail(err, RP_USAGE, args->operands.n ? "`rowprof %s` shows one profile at a time" : "`rowprof %s` takes the path of a profile: rowprof report FILE",
+    if (args->operands.n != 1 || !*args->operands.at[0])
+        return rp_fail(err, RP_USAGE, args->operands.n > 1 ? "`rowprof %s` shows one profile at a time" : "`rowprof %s` takes the path of a profile: rowprof report FILE",
                        args->command->name);
     status = rp_rules_open(&args->settings, &rules, err);
     if (!status)

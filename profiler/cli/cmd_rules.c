@@ -83,7 +83,7 @@ static enum rp_status run_cases_file(const struct cat_rules *rules, const char *
     enum rp_status status = RP_OK;
     struct rp_err ignored;
 
-    if (!rp_read_file(path, RP_RULE_FILE_MAX, &text, &ignored))
+    if (!rp_read_named_file(path, RP_RULE_FILE_MAX, &text, &ignored))
         status = cat_cases_run(rules, path, rp_buf_text(&text), text.length, out, &passed, &failed, NULL, err);
     *findings += failed;
     rp_buf_release(&text);
@@ -245,6 +245,11 @@ enum rp_status rp_cmd_rules_explain(struct rp_args *args, struct rp_err *err)
                        "`rowprof rules explain` takes a function, or a stack from its leaf on: rowprof rules explain 'memcpy < json_escape < main'");
     join(args, &text);
     status = text.failed ? rp_fail_nomem(err) : cat_stack_parse(rp_buf_text(&text), text.length, &stack, err);
+    if (status == RP_USAGE) {
+        struct rp_err where = *err;
+
+        rp_fail(err, status, "the stack '%.200s' cannot be read: %.200s; write it as 'memcpy < json_escape < main'", rp_buf_text(&text), where.text);
+    }
     if (!status)
         status = rp_rules_open(s, &rules, err);
     if (!status)
@@ -254,7 +259,7 @@ enum rp_status rp_cmd_rules_explain(struct rp_args *args, struct rp_err *err)
         stack.context.thread = s->thread ? s->thread : stack.context.thread;
         stack.context.state = s->blocked ? CAT_BLOCKED : stack.context.state;
         stack.context.no_kernel |= s->no_kernel;
-        status = cat_explain(matcher, stack.frames, stack.n, &stack.context, &out, err);
+        status = cat_explain(matcher, stack.frames, stack.n, &stack.context, s->verbose, &out, err);
     }
     if (!status)
         status = rp_print(&out, err);

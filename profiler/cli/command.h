@@ -33,7 +33,7 @@ extern const struct rp_command rp_commands[];
 
 /* By name ("report", "rules check"); NULL: none. */
 const struct rp_command *rp_command_find(const char *name);
-/* The name of the command or help topic nearest to a mistyped word; NULL: none is near. */
+/* The name of the command nearest to a mistyped word; NULL: none is near. */
 const char *rp_command_near(const char *word);
 
 /* RP_USAGE with one sentence, the nearest option or command in it. `args` is to be released whatever the outcome. */
@@ -45,6 +45,8 @@ bool rp_command_records(const struct rp_command *command);
 
 /* Edits (a letter more, less, other, or two swapped) that turn `a` into `b`; large when one is longer than 63 letters. */
 int rp_word_distance(const char *a, const char *b);
+/* The same of a word that was typed for `name`: 0 where one begins with the other (sec, frequency), 1 where letters were left out (secs). */
+int rp_word_typed_distance(const char *typed, const char *name);
 
 enum rp_status rp_cmd_record(struct rp_args *args, struct rp_err *err);
 enum rp_status rp_cmd_report(struct rp_args *args, struct rp_err *err);

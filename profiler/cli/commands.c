@@ -70,7 +70,7 @@ const struct rp_command rp_commands[] = {
         .name = "rules explain",
         .usage = "SYMBOL | \"LEAF < CALLER < ROOT\" [options]",
         .summary = "tell which rule wins for a function or a stack, which lose, and why",
-        .details = "Frames are parted by < or ; and written as in *.cases: name, module!name,\n[k]name, with ` @ path` for the source file.\n",
+        .details = "Frames are parted by < or ; and written as in *.cases: name, module!name,\n[k]name, with ` @ path` for the source file. -v also tells the rules that could\nnot have decided: for another state or context, or asked too late.\n",
         .groups = {&rp_options_explain, &rp_options_rules, &rp_options_common},
         .run = rp_cmd_rules_explain,
     },
@@ -111,13 +111,22 @@ bool rp_command_records(const struct rp_command *command)
     return command->run == rp_cmd_record || command->run == rp_cmd_locks;
 }
 
+/* `rowprof explain` was meant for `rowprof rules explain`. */
+static int command_distance(const char *word, const char *name)
+{
+    const char *second = strchr(name, ' ');
+    int distance = rp_word_typed_distance(word, name), of_second = second ? rp_word_distance(word, second + 1) : distance;
+
+    return of_second < distance ? of_second : distance;
+}
+
 const char *rp_command_near(const char *word)
 {
     const char *best = NULL;
     int nearest = 3;
 
     for (const struct rp_command *c = rp_commands; c->name; c++) {
-        int distance = *c->name ? rp_word_distance(word, c->name) : 99;
+        int distance = *c->name ? command_distance(word, c->name) : nearest;
 
         if (distance < nearest) {
             nearest = distance;

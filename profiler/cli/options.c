@@ -12,7 +12,7 @@
 
 /* A week: longer is a mistyped number. 100 kHz: the kernel allows no more by default (perf_event_max_sample_rate). */
 static const double seconds_max = 7 * 86400.0, seconds_min = 0.01;
-enum { HZ_MAX = 100000, WIDTH_MIN = 40, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFAULT_MIN_SAMPLES = 5 };
+enum { HZ_MAX = 100000, WIDTH_MIN = 60, WIDTH_MAX = 10000, PIDS_MAX = 1024, DEFAULT_MIN_SAMPLES = 5 };
 
 void rp_settings_init(struct rp_settings *s)
 {
@@ -45,6 +45,12 @@ static enum rp_status add_pid(struct rp_settings *s, uint64_t pid, struct rp_err
     return RP_OK;
 }
 
+/* What pgrep prints without -d, where several processes fit. */
+static bool has_blanks_between(const char *value)
+{
+    return value[strcspn(value, " \n")] && !value[strspn(value, "0123456789 \n")];
+}
+
 /* One number, or several parted by commas, as pgrep -d, gives them. A name is refused: it may fit another process. */
 static enum rp_status set_pid(struct rp_settings *s, const char *value, struct rp_err *err)
 {
@@ -52,6 +58,8 @@ static enum rp_status set_pid(struct rp_settings *s, const char *value, struct r
     enum rp_status status = RP_OK;
     uint64_t pid;
 
+    if (has_blanks_between(value))
+        return rp_fail(err, RP_USAGE, "--pid takes several process ids parted by commas, not by blanks or lines: --pid \"$(pgrep -d, -f 'node server.mjs')\"");
     do {
         if (!rp_cursor_u64(&c, &pid) || (!rp_cursor_done(&c) && *c.at != ',')) {
             if (value[strspn(value, "0123456789,-+.")])
@@ -227,7 +235,7 @@ static const struct rp_option explain_options[] = {
 
 static const struct rp_option output_options[] = {
     {"format", 0, "FORM", "text (default), json or csv", set_format},
-    {"width", 0, "N", "fit lines into N columns, 0 for no limit (default: the terminal's)", set_width},
+    {"width", 0, "N", "fit lines into N columns, 60 or more, or 0 for no limit (default: the terminal's)", set_width},
     {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", rp_set_color},
     {0},
 };
@@ -241,7 +249,7 @@ static const struct rp_option compare_watch_options[] = {
 
 static const struct rp_option compare_output_options[] = {
     {"format", 0, "FORM", "text (default), json, csv or markdown", rp_compare_set_form},
-    {"width", 0, "N", "fit lines into N columns, 0 for no limit (default: the terminal's)", set_width},
+    {"width", 0, "N", "fit lines into N columns, 60 or more, or 0 for no limit (default: the terminal's)", set_width},
     {"color", 0, "WHEN", "auto (default), always or never; NO_COLOR is heeded", rp_set_color},
     {0},
 };

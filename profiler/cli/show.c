@@ -118,12 +118,12 @@ static enum rp_status fail_category(const struct cat_rules *rules, const char *n
         const struct cat_category *c = cat_rules_category(rules, i);
 
         if (fits(name, c->id) >= wanted || fits(name, c->name) >= wanted)
-            rp_buf_printf(&list, "%s%s", list.length ? ", " : "", c->name);
+            rp_buf_printf(&list, "%s%s", list.length ? ", " : "", c->id);
     }
     if (!wanted)
         put_nearest(rules, name, &list);
     status = rp_fail(err, RP_USAGE,
-                     wanted ? "--category %s fits several: %s" : "there is no category %s; nearest are %s; `rowprof help categories` lists the shipped ones",
+                     wanted ? "--category %s fits several categories; give the id of one: %s" : "there is no category %s; nearest are %s; `rowprof help categories` lists the shipped ones",
                      name, rp_buf_text(&list));
     rp_buf_release(&list);
     return status;

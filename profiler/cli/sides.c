@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/parse.h"
 #include "cli/terminal.h"
+#include "cli/thread_check.h"
 #include "fold/session.h"
 #include "store/store.h"
 
@@ -99,6 +100,8 @@ enum rp_status rp_loads_record(struct rp_loads *loads, const struct rp_settings 
 
     snprintf(name, sizeof name, "pid %u", s->pids.at[0]);
     status = new_load(loads, name, strlen(name), &l, err);
+    if (!status)
+        status = rp_thread_check(s, s->pids.at, s->pids.n, err);
     if (!status)
         status = rp_session_new(&options, &session, err);
     if (!status)

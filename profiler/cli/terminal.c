@@ -15,7 +15,7 @@
 #include "base/parse.h"
 #include "report/utf8.h"
 
-enum { NARROWEST = 40 };
+enum { NARROWEST = 60 };
 
 static volatile sig_atomic_t stop_asked;
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "target/permission.h"
+
 static enum rp_status new_ptrace(const struct rp_sampler_options *options, const char *why, struct rp_sampler **sampler, struct rp_err *err)
 {
     struct rp_sampler_options o = *options;
@@ -33,6 +35,18 @@ static void reason_of(const struct rp_err *refusal, char *why, size_t size)
              length, refusal->text);
 }
 
+static bool any_foreign(const struct rp_sampler_options *options)
+{
+    struct rp_permission_facts facts;
+
+    for (size_t i = 0; i < options->npids; i++) {
+        rp_permission_facts_read(options->pids[i], &facts);
+        if (rp_permission_foreign(&facts))
+            return true;
+    }
+    return false;
+}
+
 enum rp_status rp_choose_start(enum rp_sampler_wish wish, const struct rp_sampler_options *options, struct rp_sampler **sampler, struct rp_err *err)
 {
     enum rp_status status = (*sampler)->ops->start(*sampler, err);
@@ -51,6 +65,10 @@ enum rp_status rp_choose_start(enum rp_sampler_wish wish, const struct rp_sample
     if (status == RP_PERM) {
         struct rp_err second = *err;
 
+        if (any_foreign(options)) {
+            *err = refusal;
+            return RP_PERM;
+        }
         return rp_fail(err, RP_PERM, "%.480s. The other way is closed, too: %.480s", refusal.text, second.text);
     }
     return status;

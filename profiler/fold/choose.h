@@ -14,7 +14,7 @@ enum { RP_HZ_PERF = 997, RP_HZ_PTRACE = 250 };
 enum rp_status rp_choose_new(enum rp_sampler_wish wish, const struct rp_sampler_options *options, struct rp_sampler **sampler, struct rp_err *err);
 
 /* Starts it; with AUTO, where perf_event is refused, puts a ptrace sampler in its place whose note says why. When that is refused too, the sentence tells
- * of both. */
+ * of both; of one where another user's process is the reason for both. */
 enum rp_status rp_choose_start(enum rp_sampler_wish wish, const struct rp_sampler_options *options, struct rp_sampler **sampler, struct rp_err *err);
 
 #endif

@@ -3,6 +3,9 @@
 #include "report/compare_parts.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "report/style.h"
 
 #include "report/figures.h"
 
@@ -56,6 +59,18 @@ void rp_compare_cost(struct rp_buf *out, const struct rp_cost *cost, const char 
         rp_buf_puts(out, " " RP_PLUS_MINUS);
         rp_compare_number(out, 1.96 * sqrt(cost->variance), false);
     }
+}
+
+void rp_compare_line(const struct rp_compare_style *style, const char *begin, const struct rp_buf *line, size_t indent, struct rp_buf *out)
+{
+    rp_buf_puts(out, begin);
+    if (style->form == RP_FORM_TEXT && style->width) {
+        rp_text_wrap(out, rp_buf_text(line), strlen(begin), indent, style->width);
+    } else {
+        rp_buf_puts(out, rp_buf_text(line));
+        rp_buf_putc(out, '\n');
+    }
+    out->failed |= line->failed;
 }
 
 void rp_compare_table(struct rp_grid *grid, const struct rp_compare_style *style, bool symbols, struct rp_buf *out)

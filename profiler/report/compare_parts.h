@@ -22,6 +22,9 @@ void rp_compare_number_cell(struct rp_grid *grid, double value, bool sign);
 /* "1 160 ns per call ±12", the latter where it is known. */
 void rp_compare_cost(struct rp_buf *out, const struct rp_cost *cost, const char *unit);
 
+/* Appends `begin`, the line, and a newline. In text that has a width it is wrapped, later lines indented. */
+void rp_compare_line(const struct rp_compare_style *style, const char *begin, const struct rp_buf *line, size_t indent, struct rp_buf *out);
+
 /* The table as Markdown or text; `symbols` as in rp_grid_text. Releases it. */
 void rp_compare_table(struct rp_grid *grid, const struct rp_compare_style *style, bool symbols, struct rp_buf *out);
 

@@ -155,7 +155,7 @@ static void emit(const struct rp_report *r, struct rp_buf *out)
 
 static void unclaimed(const struct rp_report *r, struct rp_buf *out)
 {
-    rp_buf_puts(out, "symbol,module,samples,inherited_from,key,pattern\r\n");
+    rp_buf_puts(out, "symbol,module,samples,inherited_from,key,pattern,space\r\n");
     for (size_t i = 0; i < r->unclaimed.rows.n; i++) {
         const struct rp_unclaimed *row = &r->unclaimed.rows.at[i];
         const struct rp_function *f = &r->profile->functions.at[row->function];
@@ -167,7 +167,7 @@ static void unclaimed(const struct rp_report *r, struct rp_buf *out)
         rp_text_csv(out, rp_profile_text(r->profile, f->module));
         rp_buf_printf(out, ",%" PRIu64 ",%s,%s,", row->samples, row->inherited ? cat_rules_category(r->rules, row->category)->id : "", key);
         rp_text_csv(out, rp_buf_text(&value));
-        rp_buf_puts(out, "\r\n");
+        rp_buf_puts(out, rp_unclaimed_in_kernel(r, row->function) ? ",kernel\r\n" : ",user\r\n");
         out->failed |= value.failed;
         rp_buf_release(&value);
     }

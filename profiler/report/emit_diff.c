@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/compare_parts.h"
+#include "report/style.h"
 #include "report/utf8.h"
 
 enum { SCHEMA = 1, ROWS_SHOWN = 40 };
@@ -41,24 +42,27 @@ static double half(const struct rp_change *c)
     return (c->high - c->low) / 2;
 }
 
+/* In narrow lines counts go first, then the module, then the shares, unless there is nothing else. */
 static void table_columns(const struct rp_diff *d, struct rp_grid *g)
 {
-    rp_grid_column(g, "A", true);
-    rp_grid_column(g, "B", true);
-    rp_grid_column(g, "share A", true);
-    rp_grid_column(g, "share B", true);
-    rp_grid_column(g, "points", true);
-    rp_grid_column(g, RP_PLUS_MINUS "95 %", true);
-    rp_grid_column(g, "", false);
-    if (d->has_cost) {
-        rp_grid_column(g, "ns A", true);
-        rp_grid_column(g, "ns B", true);
-        rp_grid_column(g, "change", true);
-        rp_grid_column(g, RP_PLUS_MINUS "95 %", true);
-        rp_grid_column(g, "", false);
+    static const struct {
+        const char *title;
+        bool right;
+        unsigned drop;
+    } shares[] = {{"A", true, 4},      {"B", true, 4},           {"share A", true, 2}, {"share B", true, 2}, {"points", true, 1}, {RP_PLUS_MINUS "95 %", true, 1},
+                  {"", false, 1}},
+      costs[] = {{"ns A", true, 0}, {"ns B", true, 0}, {"change", true, 0}, {RP_PLUS_MINUS "95 %", true, 0}, {"", false, 0}};
+
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        rp_grid_column(g, shares[i].title, shares[i].right);
+        rp_grid_may_drop(g, d->has_cost || shares[i].drop == 4 ? shares[i].drop : 0);
     }
-    if (d->options.by == RP_TALLY_FUNCTION)
+    for (size_t i = 0; d->has_cost && i < sizeof costs / sizeof *costs; i++)
+        rp_grid_column(g, costs[i].title, costs[i].right);
+    if (d->options.by == RP_TALLY_FUNCTION) {
         rp_grid_column(g, "module", false);
+        rp_grid_may_drop(g, 3);
+    }
     rp_grid_column(g, kinds[d->options.by], false);
 }
 
@@ -83,11 +87,11 @@ static void table_row(const struct rp_diff *d, const struct rp_diff_row *row, st
     rp_grid_name(g, rp_compare_name(&d->keys, row->key));
 }
 
-static void put_side(const struct rp_diff_report *r, size_t s, struct rp_buf *out)
+static void put_side(const struct rp_diff_report *r, size_t s, const struct rp_compare_style *style, struct rp_buf *all)
 {
     const struct rp_diff *d = r->diff;
+    struct rp_buf line = {0}, *out = &line;
 
-    rp_buf_printf(out, "%c  ", s ? 'B' : 'A');
     rp_text_fit(out, r->names[s], 60);
     if (d->files[s] > 1)
         rp_buf_printf(out, " and %zu more", d->files[s] - 1);
@@ -99,7 +103,8 @@ static void put_side(const struct rp_diff_report *r, size_t s, struct rp_buf *ou
         rp_buf_puts(out, RP_DOT);
         rp_compare_cost(out, &d->cost[s], unit_of(d));
     }
-    rp_buf_putc(out, '\n');
+    rp_compare_line(style, s ? "B  " : "A  ", &line, 3, all);
+    rp_buf_release(&line);
 }
 
 static void put_whole(const struct rp_diff *d, struct rp_buf *out)
@@ -116,20 +121,26 @@ static void put_whole(const struct rp_diff *d, struct rp_buf *out)
     rp_buf_printf(out, "%s%s\n", d->whole.verdict ? "  " : "", signs[d->whole.verdict]);
 }
 
-static void put_left_out(const struct rp_diff *d, size_t shown, struct rp_buf *out)
+static void put_left_out(const struct rp_diff *d, size_t shown, const struct rp_compare_style *style, struct rp_buf *out)
 {
+    struct rp_buf line = {0};
+
     if (shown < d->rows.n)
         rp_buf_printf(out, "%zu more rows differ less; -v shows them.\n", d->rows.n - shown);
     if (d->left_out) {
-        rp_text_count(out, d->left_out);
-        rp_buf_printf(out, " row%s fewer than %" PRIu64 " samples on both sides (", d->left_out == 1 ? " has" : "s have", d->options.min_samples);
+        rp_text_count(&line, d->left_out);
+        rp_buf_printf(&line, " row%s fewer than %" PRIu64 " samples on both sides (", d->left_out == 1 ? " has" : "s have", d->options.min_samples);
         for (size_t s = 0; s < 2; s++)
-            rp_buf_printf(out, "%s%.1f %%", s ? " and " : "", d->samples[s] ? 100 * (double)d->left_out_samples[s] / (double)d->samples[s] : 0);
-        rp_buf_puts(out, " of all) and are not shown.\n");
+            rp_buf_printf(&line, "%s%.1f %%", s ? " and " : "", d->samples[s] ? 100 * (double)d->left_out_samples[s] / (double)d->samples[s] : 0);
+        rp_buf_puts(&line, " of all) and are not shown.");
+        rp_compare_line(style, "", &line, 0, out);
+        rp_buf_clear(&line);
     }
-    rp_buf_printf(out, "%s grew, %s fell, %s inside noise: Holm over %zu row%s with %d samples or more on both sides together, at %g.\n",
+    rp_buf_printf(&line, "%s grew, %s fell, %s inside noise: Holm over %zu row%s with %d samples or more on both sides together, at %g.",
                   signs[RP_VERDICT_GREW], signs[RP_VERDICT_FELL], signs[RP_VERDICT_NOISE], d->family, d->family == 1 ? "" : "s", RP_DIFF_FAMILY_MIN,
                   d->options.alpha);
+    rp_compare_line(style, "", &line, 0, out);
+    rp_buf_release(&line);
 }
 
 static void put_tables(const struct rp_diff_report *r, const struct rp_compare_style *style, struct rp_buf *out)
@@ -141,7 +152,7 @@ static void put_tables(const struct rp_diff_report *r, const struct rp_compare_s
 
     for (size_t s = 0; s < 2; s++) {
         rp_buf_puts(out, style->form == RP_FORM_MARKDOWN ? "- " : "");
-        put_side(r, s, out);
+        put_side(r, s, style, out);
     }
     rp_buf_puts(out, style->form == RP_FORM_MARKDOWN && d->has_cost ? "- " : "");
     put_whole(d, out);
@@ -151,7 +162,7 @@ static void put_tables(const struct rp_diff_report *r, const struct rp_compare_s
         table_row(d, &d->rows.at[i], &g);
     rp_compare_table(&g, style, d->options.by == RP_TALLY_FUNCTION || d->options.by == RP_TALLY_PATH, out);
     rp_buf_putc(out, '\n');
-    put_left_out(d, shown, out);
+    put_left_out(d, shown, style, out);
     rp_compare_notes_text(&r->notes, style, out);
 }
 

@@ -389,6 +389,8 @@ static void unclaimed(const struct rp_report *r, struct rp_buf *out)
         rp_json_key(&w, "rule");
         rp_json_begin(&w, '{');
         rp_json_key_string(&w, key, rp_buf_text(&value));
+        if (rp_unclaimed_in_kernel(r, row->function))
+            rp_json_key_string(&w, "space", "kernel");
         rp_json_end(&w);
         rp_json_end(&w);
         out->failed |= value.failed;

@@ -50,16 +50,20 @@ static void table_columns(const struct rp_shapes_report *r, size_t t, struct tit
     snprintf(titles->per, sizeof titles->per, "ns per %s", r->unit);
     rp_grid_column(g, "ns per call", true);
     rp_grid_column(g, RP_PLUS_MINUS "95 %", true);
+    rp_grid_may_drop(g, 1);
     rp_grid_column(g, titles->per, true);
     rp_grid_column(g, RP_PLUS_MINUS "95 %", true);
+    rp_grid_may_drop(g, 1);
     rp_grid_column(g, "paid", false);
     for (size_t i = 0; i < s->n; i++) {
         snprintf(titles->share[i], sizeof titles->share[i], "at %g", s->at[i]);
         rp_grid_column(g, titles->share[i], true);
+        rp_grid_may_drop(g, 3); /* the picture below has the ends of them */
     }
     for (size_t i = 0; i < s->n; i++) {
         snprintf(titles->saves[i], sizeof titles->saves[i], "gone: at %g", s->at[i]);
         rp_grid_column(g, titles->saves[i], true);
+        rp_grid_may_drop(g, 2);
     }
     rp_grid_column(g, r->by[t] == RP_TALLY_CATEGORY ? "category" : "function", false);
 }
@@ -87,18 +91,21 @@ static void put_table(const struct rp_shapes_report *r, size_t t, const struct r
         rp_buf_printf(out, "%zu more rows cost less; -v shows them.\n", s->rows.n - shown);
 }
 
-static void put_header(const struct rp_shapes_report *r, struct rp_buf *out)
+static void put_header(const struct rp_shapes_report *r, const struct rp_compare_style *style, struct rp_buf *all)
 {
     const struct rp_shapes *s = r->shapes[0];
+    struct rp_buf line = {0}, *out = &line;
+    char begin[64];
 
     for (size_t i = 0; i < s->n; i++) {
-        rp_buf_printf(out, "%g %s%s  ", s->at[i], r->unit, s->at[i] > 1 || s->at[i] < 1 ? "s" : "");
+        snprintf(begin, sizeof begin, "%g %s%s  ", s->at[i], r->unit, s->at[i] > 1 || s->at[i] < 1 ? "s" : "");
         rp_text_fit(out, r->names[i], 60);
         rp_buf_puts(out, RP_DOT);
         rp_text_count(out, s->samples[i]);
         rp_buf_puts(out, " samples" RP_DOT);
         rp_compare_cost(out, &s->cost[i], "call");
-        rp_buf_putc(out, '\n');
+        rp_compare_line(style, begin, &line, 2, all);
+        rp_buf_clear(&line);
     }
     rp_buf_puts(out, "A call of N ");
     rp_buf_printf(out, "%ss costs ", r->unit);
@@ -108,7 +115,9 @@ static void put_header(const struct rp_shapes_report *r, struct rp_buf *out)
     rp_buf_puts(out, " ns");
     if (s->whole.misfit >= 0)
         rp_buf_printf(out, " (lack of fit: p %.3g)", s->whole.misfit);
-    rp_buf_puts(out, "\n\n");
+    rp_compare_line(style, "", &line, 2, all);
+    rp_buf_putc(all, '\n');
+    rp_buf_release(&line);
 }
 
 /* A bar in eighths of a column. */
@@ -175,12 +184,17 @@ static void put_picture(const struct rp_shapes_report *r, const struct rp_compar
 
 static void put_all(const struct rp_shapes_report *r, const struct rp_compare_style *style, struct rp_buf *out)
 {
-    put_header(r, out);
+    struct rp_buf line = {0};
+
+    put_header(r, style, out);
     for (size_t t = 0; t < r->tables; t++) {
         rp_buf_puts(out, t ? "\n" : "");
         put_table(r, t, style, out);
     }
-    rp_buf_printf(out, "\ngone: what a call would gain in speed without the row. Labels are by 99 %% intervals.\n");
+    rp_buf_putc(out, '\n');
+    rp_buf_puts(&line, "gone: what a call would gain in speed without the row. Labels are by 99 % intervals.");
+    rp_compare_line(style, "", &line, 0, out);
+    rp_buf_release(&line);
     if (style->form == RP_FORM_TEXT)
         put_picture(r, style, out);
     rp_compare_notes_text(&r->notes, style, out);

@@ -15,7 +15,7 @@
 #include "report/unclaimed.h"
 #include "report/utf8.h"
 
-enum { TARGETS_MAX = 6, PAYERS_MAX = 4, COMMAND_COLUMNS = 60, COMMAND_LEAST = 12 };
+enum { TARGETS_MAX = 6, PAYERS_MAX = 4, PAYER_COLUMNS = 60, COMMAND_COLUMNS = 60, COMMAND_LEAST = 12 };
 
 /* The part that came by inheritance is told from this share of a category on. */
 static const double inherited_worth = 0.10, payer_worth = 0.03;
@@ -32,13 +32,15 @@ static uint64_t threads_of(const struct rp_profile *p, uint32_t process)
     return n;
 }
 
-/* The command is cut so that the line it begins fits. A process that went through several programs is told by its last one. */
+/* The command is cut so that the line it begins fits; where that would leave too little of it, the tail has a line of its own. A process that went through
+ * several programs is told by its last one. */
 static void put_target(const struct rp_report *r, uint32_t process, uint32_t programs, const struct rp_buf *tail, struct rp_buf *out)
 {
     const struct rp_profile_process *p = &r->profile->processes.at[process];
     uint64_t threads = threads_of(r->profile, process);
     struct rp_buf command = {0}, rest = {0};
-    size_t room = COMMAND_COLUMNS, taken;
+    size_t room = COMMAND_COLUMNS, width = r->options.width, taken, tail_columns = rp_text_columns(rp_buf_text(tail), tail->length);
+    bool below;
 
     rp_report_command(r, p, &command);
     rp_buf_printf(&rest, " (pid %" PRIu32 ")", p->pid);
@@ -50,17 +52,24 @@ static void put_target(const struct rp_report *r, uint32_t process, uint32_t pro
     rp_buf_puts(&rest, DOT);
     rp_text_count(&rest, threads);
     rp_buf_puts(&rest, threads == 1 ? " thread" : " threads");
-    taken = rp_text_columns(rp_buf_text(&rest), rest.length) + rp_text_columns(rp_buf_text(tail), tail->length);
+    taken = rp_text_columns(rp_buf_text(&rest), rest.length);
+    below = tail->length && width && (r->options.verbose ? rp_text_columns(rp_buf_text(&command), command.length) : COMMAND_LEAST) + taken + tail_columns > width;
+    taken += below ? 0 : tail_columns;
     if (r->options.verbose)
         room = 0;
-    else if (r->options.width && taken + room > r->options.width)
-        room = r->options.width > taken + COMMAND_LEAST ? r->options.width - taken : COMMAND_LEAST;
+    else if (width && taken + room > width)
+        room = rp_text_room(width, taken);
     rp_style_on(out, r->options.color, RP_STYLE_BOLD);
     rp_text_fit(out, rp_buf_text(&command), room);
     rp_style_off(out, r->options.color);
     rp_buf_puts(out, rp_buf_text(&rest));
-    rp_buf_puts(out, rp_buf_text(tail));
-    rp_buf_putc(out, '\n');
+    if (below) {
+        rp_buf_puts(out, "\n  ");
+        rp_text_wrap(out, rp_buf_text(tail) + strlen(DOT), 2, 2, width);
+    } else {
+        rp_buf_puts(out, rp_buf_text(tail));
+        rp_buf_putc(out, '\n');
+    }
     out->failed |= command.failed || rest.failed;
     rp_buf_release(&command);
     rp_buf_release(&rest);
@@ -221,11 +230,11 @@ static void put_dim_line(const struct rp_report *r, struct rp_buf *out, size_t c
 }
 
 /* One payer; its words stay on one line. */
-static void put_payer(const struct rp_report *r, const char *name, uint64_t samples, struct rp_buf *out)
+static void put_payer(const struct rp_report *r, const char *name, uint64_t samples, size_t column, struct rp_buf *out)
 {
-    size_t from = out->length;
+    size_t from = out->length, room = rp_text_room(r->options.width, column + sizeof " 99.9 %," - 1);
 
-    rp_text_fit(out, name, 60);
+    rp_text_fit(out, name, room && room < PAYER_COLUMNS ? room : PAYER_COLUMNS);
     rp_buf_putc(out, ' ');
     rp_figure_put_percent(out, (double)samples / (double)r->categories.samples);
     for (size_t i = from; i < out->length; i++)
@@ -244,12 +253,12 @@ static void put_payers(const struct rp_report *r, const struct rp_category_row *
         if ((double)payer->samples < payer_worth * (double)row->samples)
             break;
         rp_buf_puts(&b, i ? ", " : "paid for by ");
-        put_payer(r, cat_rules_category(r->rules, payer->category)->name, payer->samples, &b);
+        put_payer(r, cat_rules_category(r->rules, payer->category)->name, payer->samples, column, &b);
         told += payer->samples;
     }
     if (i && told < row->samples) {
         rp_buf_puts(&b, ", ");
-        put_payer(r, "others", row->samples - told, &b);
+        put_payer(r, "others", row->samples - told, column, &b);
     }
     if (b.length)
         put_dim_line(r, out, column, rp_buf_text(&b));
@@ -284,6 +293,30 @@ static void put_uncategorized_reasons(const struct rp_report *r, const struct rp
     rp_buf_release(&b);
 }
 
+/* The name, and how much came by inheritance: on the same line, or below. */
+static void put_category_name(const struct rp_report *r, const struct rp_category_row *row, size_t column, struct rp_buf *out)
+{
+    const struct cat_category *category = cat_rules_category(r->rules, row->category);
+    size_t room = rp_text_room(r->options.width, column);
+    bool below;
+    char inherited[64] = "";
+
+    if (row->samples && (double)row->inherited >= inherited_worth * (double)row->samples)
+        snprintf(inherited, sizeof inherited, "(%.0f %% by inheritance)", 100 * (double)row->inherited / (double)row->samples);
+    below = room && *inherited && rp_text_columns(category->name, strlen(category->name)) + 2 + strlen(inherited) > room;
+    rp_style_color(out, r->options.color, category->color);
+    rp_text_fit(out, category->name, room);
+    rp_style_off(out, r->options.color);
+    if (*inherited && !below) {
+        rp_style_on(out, r->options.color, RP_STYLE_DIM);
+        rp_buf_printf(out, "  %s", inherited);
+        rp_style_off(out, r->options.color);
+    }
+    rp_buf_putc(out, '\n');
+    if (below)
+        put_dim_line(r, out, column + 2, inherited);
+}
+
 static void put_categories(const struct rp_report *r, struct rp_buf *out)
 {
     const struct rp_category_table *t = &r->categories;
@@ -292,41 +325,27 @@ static void put_categories(const struct rp_report *r, struct rp_buf *out)
     put_table_head(r, out, columns, r->options.total, "category");
     for (size_t i = 0; i < t->rows.n; i++) {
         const struct rp_category_row *row = &t->rows.at[i];
-        const struct cat_category *category = cat_rules_category(r->rules, row->category);
-        size_t room = r->options.width > names + 20 ? r->options.width - names : 0;
 
         put_figures(r, out, columns, row->samples, row->share, row->low, row->high);
         if (r->options.total)
             put_total(out, row->total, t->samples);
         rp_buf_puts(out, "   ");
-        rp_style_color(out, r->options.color, category->color);
-        rp_text_fit(out, category->name, room);
-        rp_style_off(out, r->options.color);
-        if (row->samples && (double)row->inherited >= inherited_worth * (double)row->samples) {
-            rp_style_on(out, r->options.color, RP_STYLE_DIM);
-            rp_buf_printf(out, "  (%.0f %% by inheritance)", 100 * (double)row->inherited / (double)row->samples);
-            rp_style_off(out, r->options.color);
-        }
-        rp_buf_putc(out, '\n');
+        put_category_name(r, row, names, out);
         put_payers(r, row, names + 2, out);
         if (row->category == cat_rules_uncategorized(r->rules))
             put_uncategorized_reasons(r, row, names + 2, out);
     }
 }
 
-static void put_group_name(const struct rp_report *r, uint32_t key, size_t room, struct rp_buf *out)
+static void put_group_name(const struct rp_report *r, uint32_t key, size_t column, struct rp_buf *out)
 {
     const struct rp_profile *p = r->profile;
+    size_t room = rp_text_room(r->options.width, column);
 
     if (r->options.by == RP_BY_FUNCTION) {
         rp_text_function_name(r, key, room, out);
     } else if (r->options.by == RP_BY_THREAD) {
-        const struct rp_profile_thread *thread = &p->threads.at[key];
-
-        rp_text_fit(out, rp_profile_text(p, thread->comm), room);
-        rp_buf_printf(out, " (%" PRIu32 ")", thread->tid);
-        if (p->processes.n > 1)
-            rp_buf_printf(out, " of pid %" PRIu32, p->processes.at[thread->process].pid);
+        rp_text_thread_name(r, key, column, out);
     } else if (r->options.by == RP_BY_PROCESS) {
         rp_text_fit(out, rp_profile_text(p, p->processes.at[key].command), room > 16 ? room - 16 : room);
         rp_buf_printf(out, " (pid %" PRIu32 ")", p->processes.at[key].pid);
@@ -339,6 +358,8 @@ static void put_group_name(const struct rp_report *r, uint32_t key, size_t room,
 static void put_group_rest(const struct rp_report *r, size_t from, size_t columns, struct rp_buf *out)
 {
     const struct rp_group_table *t = &r->groups;
+    int blanks = r->options.by == RP_BY_THREAD || r->options.by == RP_BY_PROCESS ? 19 : 28;
+    char text[96];
     uint64_t rest = 0;
     size_t n = 0;
 
@@ -349,11 +370,11 @@ static void put_group_rest(const struct rp_report *r, size_t from, size_t column
     if (!rest)
         return;
     rp_figure_right_count(out, rest, columns);
-    rp_buf_fill(out, ' ', r->options.by == RP_BY_THREAD || r->options.by == RP_BY_PROCESS ? 19 : 28);
+    rp_buf_fill(out, ' ', blanks);
     rp_style_on(out, r->options.color, RP_STYLE_DIM);
-    rp_buf_printf(out, "in %zu more with fewer than %" PRIu64 " samples (--min-samples)", n, r->options.min_samples);
+    snprintf(text, sizeof text, "in %zu more with fewer than %" PRIu64 " samples (--min-samples)", n, r->options.min_samples);
+    rp_text_wrap(out, text, columns + (size_t)blanks, columns + (size_t)blanks, r->options.width);
     rp_style_off(out, r->options.color);
-    rp_buf_putc(out, '\n');
 }
 
 static void put_groups(const struct rp_report *r, struct rp_buf *out)
@@ -379,7 +400,7 @@ static void put_groups(const struct rp_report *r, struct rp_buf *out)
         if (total)
             put_total(out, row->total, t->samples);
         rp_buf_puts(out, "   ");
-        put_group_name(r, row->key, r->options.width > names + 20 ? r->options.width - names : 0, out);
+        put_group_name(r, row->key, names, out);
         rp_buf_putc(out, '\n');
     }
     put_group_rest(r, i, columns, out);
@@ -432,6 +453,10 @@ static void put_tables(const struct rp_report *r, struct rp_buf *out)
     enum rp_by by = r->options.by;
 
     put_running(r, out);
+    if (!r->waits && (by >= RP_BY_WAIT || r->options.locks || r->options.clock == RP_REPORT_WALL)) {
+        rp_buf_putc(out, '\n');
+        rp_text_wrap(out, "Nothing is known of waiting: it was not measured when this was recorded (--no-waiting).", 0, 0, r->options.width);
+    }
     if (r->waits && by == RP_BY_THREAD)
         rp_text_threads(r, out);
     if (r->waits && (by == RP_BY_CATEGORY || by == RP_BY_WAIT))
@@ -445,6 +470,7 @@ static void put_tables(const struct rp_report *r, struct rp_buf *out)
 static void emit(const struct rp_report *r, struct rp_buf *out)
 {
     bool cut = false;
+    char text[128];
 
     put_header(r, out);
     put_quality(r, out);
@@ -463,9 +489,9 @@ static void emit(const struct rp_report *r, struct rp_buf *out)
     if (cut) {
         rp_buf_putc(out, '\n');
         rp_style_on(out, r->options.color, RP_STYLE_DIM);
-        rp_buf_printf(out, "--tree shows the trees whole, down to %" PRIu64 " samples; --category NAME shows one.", r->options.min_samples);
+        snprintf(text, sizeof text, "--tree shows the trees whole, down to %" PRIu64 " samples; --category NAME shows one.", r->options.min_samples);
+        rp_text_wrap(out, text, 0, 0, r->options.width);
         rp_style_off(out, r->options.color);
-        rp_buf_putc(out, '\n');
     }
     put_notes(r, out);
 }

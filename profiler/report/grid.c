@@ -2,11 +2,14 @@
 /* See grid.h. Widths are columns of a terminal, not bytes: signs such as the arrows take three bytes and one column. */
 #include "report/grid.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "report/utf8.h"
 
-enum { LAST_LEAST = 20 };
+enum { LAST_LEAST = 20, GAP = 2 };
+
+#define DROPPED SIZE_MAX
 
 void rp_grid_column(struct rp_grid *grid, const char *title, bool right)
 {
@@ -16,6 +19,12 @@ void rp_grid_column(struct rp_grid *grid, const char *title, bool right)
     }
     grid->column[grid->columns].title = title;
     grid->column[grid->columns++].right = right;
+}
+
+void rp_grid_may_drop(struct rp_grid *grid, unsigned order)
+{
+    if (grid->columns)
+        grid->column[grid->columns - 1].drop = order;
 }
 
 static bool begin_cell(struct rp_grid *grid)
@@ -94,7 +103,7 @@ static void put_path(struct rp_buf *out, const char *text, size_t room)
         rp_buf_clear(&frame);
         rp_buf_append(&name, text, end ? (size_t)(end - text) : strlen(text));
         rp_buf_puts(&frame, first ? "" : RP_GRID_PATH);
-        rp_text_symbol(&frame, rp_buf_text(&name), first ? room : 0, false);
+        rp_text_symbol(&frame, rp_buf_text(&name), !first || !room ? 0 : end ? room - wide(mark) : room, false);
         if (!first && room && wide(rp_buf_text(&path)) + wide(rp_buf_text(&frame)) + (end ? wide(mark) : 0) > room) {
             rp_buf_puts(&path, mark);
             break;
@@ -120,27 +129,51 @@ static void put_last(struct rp_buf *out, const char *text, size_t room, bool sym
         rp_buf_puts(out, text);
 }
 
-void rp_grid_text(const struct rp_grid *grid, size_t width, bool symbols, bool verbose, struct rp_buf *out)
+/* Widths of all columns, DROPPED for some; gives what those before the last take. */
+static size_t measure(const struct rp_grid *grid, size_t rows, size_t width, size_t *columns)
 {
-    size_t columns[RP_GRID_COLUMNS_MAX], rows, taken = 0, room;
+    size_t taken = 0;
+    unsigned drop = 0;
 
-    if (!usable(grid, out))
-        return;
-    rows = grid->cells.n / grid->columns;
     for (size_t c = 0; c < grid->columns; c++) {
         columns[c] = wide(grid->column[c].title);
         for (size_t r = 0; r < rows; r++)
             if (wide(cell(grid, r, c)) > columns[c])
                 columns[c] = wide(cell(grid, r, c));
-        taken += c + 1 < grid->columns ? columns[c] + 2 : 0;
+        taken += c + 1 < grid->columns ? columns[c] + GAP : 0;
+        drop = grid->column[c].drop > drop ? grid->column[c].drop : drop;
     }
+    for (; width && drop && taken + LAST_LEAST > width; drop--) {
+        for (size_t c = 0; c < grid->columns; c++) {
+            if (grid->column[c].drop == drop) {
+                taken -= columns[c] + GAP;
+                columns[c] = DROPPED;
+            }
+        }
+    }
+    return taken;
+}
+
+void rp_grid_text(const struct rp_grid *grid, size_t width, bool symbols, bool verbose, struct rp_buf *out)
+{
+    size_t columns[RP_GRID_COLUMNS_MAX], rows, taken, room;
+
+    if (!usable(grid, out))
+        return;
+    rows = grid->cells.n / grid->columns;
+    taken = measure(grid, rows, verbose ? 0 : width, columns);
     room = !width ? 0 : width > taken + LAST_LEAST ? width - taken : LAST_LEAST;
     for (size_t r = 0; r <= rows; r++) {
+        const char *gap = "";
+
         for (size_t c = 0; c < grid->columns; c++) {
             bool last = c + 1 == grid->columns;
             const char *text = r ? cell(grid, r - 1, c) : grid->column[c].title;
 
-            rp_buf_puts(out, c ? "  " : "");
+            if (columns[c] == DROPPED)
+                continue;
+            rp_buf_puts(out, gap);
+            gap = "  ";
             if (last && r && !grid->column[c].right)
                 put_last(out, text, room, symbols, verbose);
             else

@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "report/utf8.h"
 
-enum { DEFAULT_WIDTH = 100 };
+enum { NAME_LEAST = 12, DEFAULT_WIDTH = 100 };
 
 static const char *const codes[] = {[RP_STYLE_BOLD] = "\x1b[1m", [RP_STYLE_DIM] = "\x1b[2m", [RP_STYLE_WARN] = "\x1b[33m"};
 
@@ -88,4 +88,9 @@ void rp_text_wrap(struct rp_buf *out, const char *text, size_t column, size_t in
         text += strspn(text, " ");
     }
     rp_buf_putc(out, '\n');
+}
+
+size_t rp_text_room(size_t width, size_t taken)
+{
+    return !width ? 0 : width > taken + NAME_LEAST ? width - taken : NAME_LEAST;
 }

@@ -21,4 +21,7 @@ void rp_style_off(struct rp_buf *out, bool color);
 #define RP_TEXT_TIE '\x01'
 void rp_text_wrap(struct rp_buf *out, const char *text, size_t column, size_t indent, size_t width);
 
+/* Columns left behind `taken` others for a name, which is never left less than a dozen. `width` 0: 0, no limit. */
+size_t rp_text_room(size_t width, size_t taken);
+
 #endif

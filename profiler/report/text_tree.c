@@ -21,7 +21,7 @@
 #include "report/text_waits.h"
 #include "report/utf8.h"
 
-enum { MAX_DEPTH = 60, NARROWEST_NAME = 16, TITLE_COLUMNS = 46, LINES_MOST = 60 };
+enum { MAX_DEPTH = 60, NARROWEST_NAME = 16, TITLE_LEAST = 24, LINES_MOST = 60 };
 
 static const char guides[] = "|:+!";
 
@@ -92,23 +92,25 @@ static size_t put_guides(const struct painter *p, uint32_t depth)
     return p->pad + 2 * (depth - skip + (skip > 0));
 }
 
-/* What follows the name: place, module, own time. */
-static void suffix(const struct painter *p, const struct rp_calltree_node *node, struct rp_buf *out)
+/* What follows the name: place, module, own time; less of it where there is no room. */
+enum suffix_parts { SUFFIX_ALL, SUFFIX_PLACE, SUFFIX_SELF };
+
+static void suffix(const struct painter *p, const struct rp_calltree_node *node, enum suffix_parts how_much, struct rp_buf *out)
 {
     const struct rp_profile *profile = p->report->profile;
     const struct rp_function *f = &profile->functions.at[node->function];
     const struct rp_calltree_node *parent = node->parent == UINT32_MAX ? NULL : &p->shown->tree.nodes.at[node->parent];
 
-    if (node->has_offset) {
+    if (how_much < SUFFIX_SELF && node->has_offset) {
         rp_buf_printf(out, " + %" PRIu64, node->offset);
-    } else if (node->line) {
+    } else if (how_much < SUFFIX_SELF && node->line) {
         const char *file = rp_profile_text(profile, node->file), *slash = strrchr(file, '/');
 
         rp_buf_puts(out, " (");
         rp_text_fit(out, slash ? slash + 1 : file, 40);
         rp_buf_printf(out, ":%" PRIu32 ")", node->line);
     }
-    if (f->how != RP_NAME_MARK && f->how != RP_NAME_OFFSET && (!parent || node->depth == p->base || profile->functions.at[parent->function].module != f->module)) {
+    if (how_much == SUFFIX_ALL && f->how != RP_NAME_MARK && f->how != RP_NAME_OFFSET && (!parent || node->depth == p->base || profile->functions.at[parent->function].module != f->module)) {
         rp_buf_puts(out, "  (in ");
         rp_text_fit(out, rp_profile_text(profile, f->module), 40);
         rp_buf_putc(out, ')');
@@ -132,10 +134,15 @@ static void put_node(const struct painter *p, const struct rp_calltree_node *nod
         rp_buf_fill(p->out, ' ', (int)column);
     }
     rp_buf_append(p->out, count.data, count.length);
-    suffix(p, node, &tail);
-    column += count.length + rp_text_columns(rp_buf_text(&tail), tail.length);
-    if (o->width)
-        room = o->width > column + NARROWEST_NAME ? o->width - column : NARROWEST_NAME;
+    column += count.length;
+    for (enum suffix_parts parts = SUFFIX_ALL; parts <= SUFFIX_SELF; parts++) {
+        rp_buf_clear(&tail);
+        suffix(p, node, parts, &tail);
+        if (!o->width || column + rp_text_columns(rp_buf_text(&tail), tail.length) + NARROWEST_NAME <= o->width)
+            break;
+    }
+    column += rp_text_columns(rp_buf_text(&tail), tail.length);
+    room = rp_text_room(o->width, column);
     rp_text_symbol(p->out, rp_profile_text(p->report->profile, p->report->profile->functions.at[node->function].name), room, o->verbose);
     rp_style_on(p->out, o->color, RP_STYLE_DIM);
     rp_buf_append(p->out, tail.data, tail.length);
@@ -193,79 +200,85 @@ static uint32_t behind_common(const struct painter *p, uint32_t top)
     return at;
 }
 
-static size_t title_room(const struct rp_report *r)
+static void put_figure(const struct painter *p, struct rp_buf *out)
 {
-    return r->options.width > TITLE_COLUMNS + 24 ? r->options.width - TITLE_COLUMNS : r->options.width / 2;
-}
-
-static void put_category_title(const struct painter *p)
-{
-    const struct rp_report *r = p->report;
     const struct rp_report_tree *shown = p->shown;
-    const struct cat_category *category = cat_rules_category(r->rules, shown->category);
-    const struct rp_category_row *row = rp_report_row(r, shown->category);
+    const struct rp_category_row *row = shown->category == RP_ALL_CATEGORIES ? NULL : rp_report_row(p->report, shown->category);
     double share = row ? row->share : 0;
 
-    rp_style_color(p->out, r->options.color, category->color);
-    rp_text_fit(p->out, category->name, title_room(r));
-    rp_style_off(p->out, r->options.color);
-    rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
-    if (shown->tree.samples && !is_timed(shown))
-        rp_buf_printf(p->out, " (%.*f %%)", share < 0.00095 ? 2 : 1, 100 * share);
+    if (is_timed(shown)) {
+        rp_buf_puts(out, " (");
+        rp_figure_put_duration(out, (double)shown->tree.samples / 1e9);
+        rp_buf_puts(out, ")");
+    } else if (shown->kind == RP_TREE_OF_SAMPLES && shown->category != RP_ALL_CATEGORIES && shown->tree.samples) {
+        rp_buf_printf(out, " (%.*f %%)", share < 0.00095 ? 2 : 1, 100 * share);
+    }
 }
 
-static void put_subject(const struct painter *p)
+static void put_subject(const struct painter *p, size_t room)
 {
     const struct rp_report *r = p->report;
     const struct rp_report_tree *shown = p->shown;
-    const char *what = r->options.callers ? "Callers" : "Call tree";
+    const struct cat_category *category;
 
     switch (shown->kind) {
     case RP_TREE_OF_SAMPLES:
     case RP_TREE_OF_WAITS:
-        rp_buf_printf(p->out, "%s of ", what);
-        if (shown->category == RP_ALL_CATEGORIES)
+        if (shown->category == RP_ALL_CATEGORIES) {
             rp_buf_puts(p->out, "all samples");
-        else
-            put_category_title(p);
+            break;
+        }
+        category = cat_rules_category(r->rules, shown->category);
+        rp_style_color(p->out, r->options.color, category->color);
+        rp_text_fit(p->out, category->name, room);
+        rp_style_off(p->out, r->options.color);
+        rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
         break;
     case RP_TREE_OF_LOCK:
-        rp_buf_puts(p->out, "Waiting for ");
-        rp_text_lock_name(r, shown->lock, title_room(r), p->out);
+        rp_text_lock_name(r, shown->lock, room, p->out);
         break;
     case RP_TREE_OF_HOLDERS:
-        rp_buf_puts(p->out, "Meanwhile, whoever held it");
         if (rp_text_holders_few(&r->locks.rows.at[shown->lock]))
             rp_buf_puts(p->out, ", where that is known");
         break;
     case RP_TREE_OF_CALLERS:
     case RP_TREE_OF_CALLEES:
-        rp_buf_puts(p->out, shown->kind == RP_TREE_OF_CALLERS ? "Callers of " : "Callees of ");
-        rp_text_fit(p->out, r->options.function, title_room(r));
+        rp_text_fit(p->out, r->options.function, room);
         break;
     }
 }
 
+/* "Call tree of NAME (20.5 %), at least 60 samples": the name is cut to fit; where little would be left of it, the least is left out. */
 static void put_title(const struct painter *p)
 {
     const struct rp_report *r = p->report;
     const struct rp_report_tree *shown = p->shown;
-    const char *unit = is_timed(shown) ? units[unit_of(shown)].name : "";
+    const char *of_what = r->options.callers ? "Callers of " : "Call tree of ";
+    const char *const begins[] = {[RP_TREE_OF_SAMPLES] = of_what,
+                                  [RP_TREE_OF_WAITS] = of_what,
+                                  [RP_TREE_OF_LOCK] = "Waiting for ",
+                                  [RP_TREE_OF_HOLDERS] = "Meanwhile, whoever held it",
+                                  [RP_TREE_OF_CALLERS] = "Callers of ",
+                                  [RP_TREE_OF_CALLEES] = "Callees of "};
+    struct rp_buf figure = {0}, least = {0};
+    const char *in = is_timed(shown) ? ", in " : "", *unit = is_timed(shown) ? units[unit_of(shown)].name : "";
+    size_t taken;
 
+    put_figure(p, &figure);
+    rp_buf_printf(&least, ", at least %" PRIu64 "%s", in_units(p, shown->min_samples), is_timed(shown) ? "" : shown->min_samples == 1 ? " sample" : " samples");
+    taken = strlen(begins[shown->kind]) + rp_text_columns(rp_buf_text(&figure), figure.length) + strlen(in) + strlen(unit);
+    if (r->options.width && taken + least.length + TITLE_LEAST > r->options.width)
+        rp_buf_clear(&least);
     rp_buf_putc(p->out, '\n');
     rp_style_on(p->out, r->options.color, RP_STYLE_BOLD);
-    put_subject(p);
-    if (is_timed(shown)) {
-        rp_buf_puts(p->out, " (");
-        rp_figure_put_duration(p->out, (double)shown->tree.samples / 1e9);
-        rp_buf_puts(p->out, ")");
-    }
+    rp_buf_puts(p->out, begins[shown->kind]);
+    put_subject(p, rp_text_room(r->options.width, taken + least.length));
+    rp_buf_puts(p->out, rp_buf_text(&figure));
     rp_style_off(p->out, r->options.color);
-    if (is_timed(shown))
-        rp_buf_printf(p->out, ", in %s, at least %" PRIu64, unit, in_units(p, shown->min_samples));
-    else if (!r->options.width || r->options.width > TITLE_COLUMNS + 24)
-        rp_buf_printf(p->out, ", at least %" PRIu64 " sample%s", shown->min_samples, shown->min_samples == 1 ? "" : "s");
-    rp_buf_putc(p->out, '\n');
+    rp_buf_printf(p->out, "%s%s%s\n", in, unit, rp_buf_text(&least));
+    p->out->failed |= figure.failed || least.failed;
+    rp_buf_release(&figure);
+    rp_buf_release(&least);
 }
 
 void rp_text_tree(const struct rp_report *report, const struct rp_report_tree *tree, struct rp_buf *out)
@@ -274,6 +287,7 @@ void rp_text_tree(const struct rp_report *report, const struct rp_report_tree *t
     size_t widest = report->options.width / 4;
     uint32_t first = next_shown(&p, tree->tree.first_top);
     uint64_t largest = 0;
+    char text[96];
 
     if (tree->kind == RP_TREE_OF_HOLDERS && first != UINT32_MAX) {
         first = behind_common(&p, first);
@@ -290,7 +304,10 @@ void rp_text_tree(const struct rp_report *report, const struct rp_report_tree *t
         p.pad++;
     if (!tree->tree.samples)
         rp_buf_puts(out, is_timed(tree) ? "  it was not seen in any wait\n" : "  it was not seen in any sample\n");
-    else if (first == UINT32_MAX && !is_timed(tree))
-        rp_buf_printf(out, "  no path has that many of its %" PRIu64 " samples; --min-samples 1 shows all\n", tree->tree.samples);
+    else if (first == UINT32_MAX && !is_timed(tree)) {
+        snprintf(text, sizeof text, "no path has that many of its %" PRIu64 " samples; --min-samples 1 shows all", tree->tree.samples);
+        rp_buf_puts(out, "  ");
+        rp_text_wrap(out, text, 2, 2, report->options.width);
+    }
     put_nodes(&p, first);
 }

@@ -19,7 +19,9 @@ void rp_text_wall(const struct rp_report *report, struct rp_buf *out);
 void rp_text_lock_name(const struct rp_report *report, uint32_t row, size_t room, struct rp_buf *out);
 /* Whether so few of its holders are known that what is said of them must say so. */
 bool rp_text_holders_few(const struct rp_lock_row *row);
-/* A function with its module. */
+/* A thread with its id, and that of its process where there are several; it begins at `column`. */
+void rp_text_thread_name(const struct rp_report *report, uint32_t thread, size_t column, struct rp_buf *out);
+/* A function with its module, as long as there is room for that. */
 void rp_text_function_name(const struct rp_report *report, uint32_t function, size_t room, struct rp_buf *out);
 
 #endif

@@ -47,7 +47,12 @@ static enum rp_status replay_start(struct rp_sampler *base, struct rp_err *err)
     enum rp_status status;
 
     rp_buf_printf(&path, "%s/maps", s->dir);
-    status = path.failed ? rp_fail_nomem(err) : rp_read_file(rp_buf_text(&path), RP_FILE_MAX, &s->maps_text, err);
+    status = path.failed ? rp_fail_nomem(err) : rp_read_named_file(rp_buf_text(&path), RP_FILE_MAX, &s->maps_text, err);
+    if (status == RP_IO) {
+        struct rp_err why = *err;
+
+        rp_fail(err, status, "%.300s holds no snapshots (%.300s); name a folder that --save-snapshots filled", s->dir, why.text);
+    }
     if (!status)
         status = rp_snapshot_maps_parse(rp_buf_text(&s->maps_text), s->maps_text.length, &s->maps, err);
     if (status)

@@ -89,7 +89,8 @@ static enum rp_status check_file(const char *path, uint64_t *size, uint32_t *ver
     enum rp_status status = RP_OK;
 
     if (fd < 0)
-        return rp_fail(err, RP_IO, "cannot open the profile %s: %s", path, strerror(errno));
+        return rp_fail(err, RP_IO, "cannot open the profile %s: %s%s", path, strerror(errno),
+                       errno == ENOENT ? "; profiles are made with `rowprof record -o FILE`" : "");
     if (fstat(fd, &st))
         status = rp_fail(err, RP_IO, "cannot read the profile %s: %s", path, strerror(errno));
     else if (!S_ISREG(st.st_mode))

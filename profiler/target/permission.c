@@ -139,15 +139,26 @@ static const char *how_to_get_rights(const struct rp_permission_facts *f)
     return "give rowprof CAP_PERFMON and CAP_SYS_PTRACE (setcap cap_perfmon,cap_sys_ptrace+ep), or run it as root";
 }
 
+bool rp_permission_foreign(const struct rp_permission_facts *f)
+{
+    return !f->cap_perfmon && !f->cap_sys_admin && !f->cap_sys_ptrace && !f->target_same && !f->target_gone;
+}
+
+void rp_permission_put_owners(const struct rp_permission_facts *f, char *text, size_t size)
+{
+    snprintf(text, size, "process %u belongs to %suid %u%s and rowprof runs as uid %u", f->pid, f->target_uid ? "" : "root (", f->target_uid,
+             f->target_uid ? "" : ")", f->our_uid);
+}
+
 /* Another user's process: being that user helps too, unless that is root, which the other remedy names already. */
 static enum rp_status explain_other_user(const struct rp_permission_facts *f, const char *call, const char *name, struct rp_err *err)
 {
-    char as_user[64] = "";
+    char owners[128], as_user[64] = "";
 
+    rp_permission_put_owners(f, owners, sizeof owners);
     if (f->target_uid)
         snprintf(as_user, sizeof as_user, "run rowprof as uid %u, or ", f->target_uid);
-    return rp_fail(err, RP_PERM, "%s on process %u was refused (%s): it belongs to uid %u and rowprof runs as uid %u; %s%s", call, f->pid, name, f->target_uid,
-                   f->our_uid, as_user, how_to_get_rights(f));
+    return rp_fail(err, RP_PERM, "%s: %s was refused (%s); %s%s", owners, call, name, as_user, how_to_get_rights(f));
 }
 
 static enum rp_status explain_refusal(const struct rp_permission_facts *f, const char *call, int error, struct rp_err *err)
@@ -155,13 +166,13 @@ static enum rp_status explain_refusal(const struct rp_permission_facts *f, const
     bool privileged = f->cap_perfmon || f->cap_sys_admin;
     const char *name = error == EPERM ? "EPERM" : "EACCES";
 
+    if (rp_permission_foreign(f))
+        return explain_other_user(f, call, name, err);
     if (!privileged && f->paranoid > 2)
         return rp_fail(err, RP_PERM,
                        "%s on process %u was refused (%s): kernel.perf_event_paranoid is %d, which closes sampling to ordinary users; set it to 2 "
                        "(sysctl kernel.perf_event_paranoid=2), or %s",
                        call, f->pid, name, f->paranoid, how_to_get_rights(f));
-    if (!privileged && !f->cap_sys_ptrace && !f->target_same)
-        return explain_other_user(f, call, name, err);
     if (!privileged && !f->target_dumpable)
         return rp_fail(err, RP_PERM,
                        "%s on process %u was refused (%s): the process is protected (set-uid, file capabilities, or prctl PR_SET_DUMPABLE 0); %s", call,

@@ -4,6 +4,7 @@
 #define RP_TARGET_PERMISSION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -26,6 +27,11 @@ struct rp_permission_facts {
 };
 
 void rp_permission_facts_read(uint32_t pid, struct rp_permission_facts *facts);
+
+/* It is another user's, and we have no right that would make up for it: both ways of sampling are closed for this one reason. */
+bool rp_permission_foreign(const struct rp_permission_facts *facts);
+/* "process N belongs to … and rowprof runs as …", for that case. */
+void rp_permission_put_owners(const struct rp_permission_facts *facts, char *text, size_t size);
 
 /* The sentence for a refused perf_event_open: call, errno, the setting with its value, the remedy. Gives RP_NOPROC when the
  * target is gone, RP_PERM on a matter of rights, RP_FAILED else. Never advises root to become root. */

@@ -2,6 +2,7 @@
 /* Why a process may not be traced. The trap: ptrace cannot be tried without touching the target, since only a stopped thread can be let go of again. But reading
  * its memory needs the very same right and stops nobody, and whether the call is there at all shows on a process that does not exist. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -33,9 +34,14 @@ enum rp_status rp_permission_explain_ptrace(const struct rp_permission_facts *f,
     if (f->tracer)
         return rp_fail(err, RP_PERM, "%s on process %u was refused (%s): process %u traces it already (a debugger or strace), and only one can; end that one", call,
                        f->pid, name, f->tracer);
-    if (!f->cap_sys_ptrace && !f->target_same)
-        return rp_fail(err, RP_PERM, "%s on process %u was refused (%s): it belongs to uid %u and rowprof runs as uid %u without CAP_SYS_PTRACE; run rowprof as uid %u, or %s", call,
-                       f->pid, name, f->target_uid, f->our_uid, f->target_uid, how_to_get_sys_ptrace(f));
+    if (!f->cap_sys_ptrace && !f->target_same) {
+        char owners[128], as_user[64] = "";
+
+        rp_permission_put_owners(f, owners, sizeof owners);
+        if (f->target_uid)
+            snprintf(as_user, sizeof as_user, "run rowprof as uid %u, or ", f->target_uid);
+        return rp_fail(err, RP_PERM, "%s: %s was refused (%s); %s%s", owners, call, name, as_user, how_to_get_sys_ptrace(f));
+    }
     if (!f->cap_sys_ptrace && !f->target_dumpable)
         return rp_fail(err, RP_PERM, "%s on process %u was refused (%s): the process is protected (set-uid, file capabilities, or prctl PR_SET_DUMPABLE 0); %s", call,
                        f->pid, name, how_to_get_sys_ptrace(f));

@@ -70,6 +70,17 @@ class CaseA13Permission(harness.Case):
         self.assertEqual(run.status, 4)
         self.assertIn("no process 4194305", run.stderr)
 
+    @harness.needs(harness.root, reachable_by_nobody)
+    def test_a_file_that_may_not_be_read_is_another_matter(self):
+        os.chmod(self.scratch, 0o755)
+        path = os.path.join(self.scratch, "mine.yaml")
+        with open(path, "w", encoding="ascii"):
+            os.chmod(path, 0)
+        for words in (["rules", "check", path], ["report", path], ["bench", "--read", path]):
+            run = as_nobody([harness.ROWPROF, *words])
+            self.assertEqual(run.returncode, 1, run.stderr)
+            self.assertIn("Permission denied", run.stderr)
+
     def test_no_descriptors_left_is_another_matter_too(self):
         target = self.start_busy()
         for limit in range(5, 15):
@@ -78,6 +89,21 @@ class CaseA13Permission(harness.Case):
             if run.returncode not in (0, 5):
                 self.assertEqual(run.returncode, 1, (limit, run.stderr))
                 self.assertIn("ulimit -n", run.stderr)
+
+
+class Threads(harness.Case):
+    @harness.needs(harness.perf_events)
+    def test_a_name_that_no_thread_has_yet_is_told_at_the_start(self):
+        target = self.start("/usr/bin/python3", "-c", BUSY)
+        process = harness.rowprof_start("-p", target.pid, "-d", "30", "-t", "pythn3")
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stderr.readline().decode(), f"rowprof: no thread of process {target.pid} is called pythn3 now; there is only python3 ({target.pid}); "
+                                                    "recording all the same, as one may come yet\n")
+        harness.await_sampling(process)
+        run = harness.rowprof_stop(process)
+        self.assertEqual(run.status, 1)
+        self.assertIn("no thread has the name or tid pythn3", run.stderr)
+        self.assertIn("on-CPU samples", run.stdout)
 
 
 class CaseA14Deadline(harness.Case):

@@ -76,6 +76,7 @@ class Permissions(harness.Case):
                                  timeout=60, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
             self.assertEqual(run.returncode, 3, run.stderr)
             self.assert_words(run.stderr, "uid 0", str(NOBODY), "refused", "EPERM" if sampler == "ptrace" else "EACCES")
+            self.assertLess(len(run.stderr), 300)
 
     def public_copy(self):
         """rowprof where anybody may run it."""

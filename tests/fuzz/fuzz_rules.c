@@ -40,7 +40,7 @@ static void ask(const struct cat_rules *rules, struct cat_matcher *matcher, cons
         promise((verdict.rule == CAT_NO_RULE) == (verdict.payer == n) && verdict.outer >= verdict.payer && verdict.outer <= n);
         promise((verdict.rule == CAT_NO_RULE) == (verdict.why != CAT_WHY_RULE) && has[verdict.category]);
         if (n < 32)
-            promise(cat_explain(matcher, stack.frames, n, &stack.context, &out, &err) == RP_OK);
+            promise(cat_explain(matcher, stack.frames, n, &stack.context, true, &out, &err) == RP_OK);
     }
     free(has);
     cat_stack_release(&stack);

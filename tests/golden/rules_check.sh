@@ -27,9 +27,11 @@ rowprof rules check mine.yaml --profile p.rowprof; echo "= $? ="
 echo 'strlen < main -> app.json all-json' >mine.cases
 rowprof rules check mine.yaml; echo "= $? ="
 rowprof report --rules mine.yaml p.rowprof --no-tree
-rowprof rules explain --rules mine.yaml 'memcpy < app!json_escape < main' | grep -E '^=>|wins'
-rowprof rules explain --rules mine.yaml 'memcpy;app!json_escape;main' | tail -n 1
+rowprof rules explain --rules mine.yaml 'memcpy < app!json_escape < main'
+rowprof rules explain --rules mine.yaml 'memcpy;app!json_escape;main' | head -n 1
+rowprof rules explain 'libc.so.6!pthread_mutex_lock < sqlite3_column_name < main'
+rowprof rules explain 'libc.so.6!pthread_mutex_lock < sqlite3_column_name < main' -v | grep -c 'blocked threads only'
 rowprof rules explain --no-default-rules --rules mine.yaml 'json_write' | grep -E '^=>|wins'
 rowprof rules check missing.yaml; echo "= $? ="
 echo 'rules: [{id: slow, category: app.json, symbol: "/^(a+)+$/"}, {id: j, category: app.json, symbol: json_write}]' >slow.yaml
-rowprof rules explain --no-default-rules --rules mine.yaml --rules slow.yaml 'aaaaaaaaaaaaaaaaaaaaaaaaab < json_write' | tail -n 2
+rowprof rules explain --no-default-rules --rules mine.yaml --rules slow.yaml 'aaaaaaaaaaaaaaaaaaaaaaaaab < json_write' | head -n 2

@@ -14,12 +14,26 @@ try reprot x
 try report
 try report a b
 try report missing.rowprof
+try report ''
+: >data.rowprof; try data.rowprof
+try record data.rowprof -p 1
+try version
+try --pid "12
+13"
+try rules explain ' < '
 try report --pid 3
 try rules
 try rules check
 try rules explain
 try help nothing
+try help exit
+sleep 9 & target=$!
+try -p $target -d 9 -t 1
+try record -p $target -d 9 -t 1
+try -p $target -d 9 -t MainThreadOfTheServer
+kill $target
 try --from-snapshots d --save-snapshots e
+try --from-snapshots nosuch
 cat >few.yaml <<'Y'
 categories:
   - {id: a.one, name: "First", kind: cost}

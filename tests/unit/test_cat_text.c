@@ -144,7 +144,7 @@ static void check_explained(const char *stack, const char *expected)
 
     assert_int_equal(cat_matcher_new(rules, &matcher, &err), RP_OK);
     assert_int_equal(cat_stack_parse(stack, strlen(stack), &s, &err), RP_OK);
-    assert_int_equal(cat_explain(matcher, s.frames, s.n, &s.context, &out, &err), RP_OK);
+    assert_int_equal(cat_explain(matcher, s.frames, s.n, &s.context, false, &out, &err), RP_OK);
     assert_string_equal(rp_buf_text(&out), expected);
     rp_buf_release(&out);
     cat_stack_release(&s);
@@ -166,7 +166,7 @@ static void explain_tells_a_regex_that_gave_up(void **state)
     assert_int_equal(cat_matcher_new(rules, &matcher, &err), RP_OK);
     assert_int_equal(cat_stack_parse(stack, sizeof stack - 1, &s, &err), RP_OK);
     s.frames[0].name = s.frames[0].short_name = s.frames[0].raw = "aaaaaaaaaaaaaaaaaaaaaaaa!";
-    assert_int_equal(cat_explain(matcher, s.frames, s.n, &s.context, &out, &err), RP_OK);
+    assert_int_equal(cat_explain(matcher, s.frames, s.n, &s.context, false, &out, &err), RP_OK);
     assert_non_null(strstr(rp_buf_text(&out), "=> uncategorized: no rule claims a frame\n"
                                               "   but the regex /^(a+)+$/ was ended by the limit of 100000 steps, which counts as no match"));
     rp_buf_release(&out);
@@ -178,16 +178,17 @@ static void explain_tells_a_regex_that_gave_up(void **state)
 static void explain_says_who_wins_and_why_not(void **state)
 {
     (void)state;
-    check_explained("memcpy < app!json_escape < handle_get < main", "  0  memcpy\n"
+    check_explained("memcpy < app!json_escape < handle_get < main", "=> app.json \"JSON rendering\": frame 1, json_escape\n"
+                                                                  "  0  memcpy\n"
                                                                   "     passes  through memcpy  (mine.yaml:8:11): the question goes to the caller\n"
                                                                   "  1  json_escape (in app)\n"
                                                                   "     wins    app-json -> app.json  (mine.yaml:5:10)\n"
                                                                   "  2  handle_get\n"
                                                                   "     loses   app-self -> app.json  (mine.yaml:6:10): the payer was found before this frame\n"
                                                                   "  3  main\n"
-                                                                  "     no rule knows this frame\n"
-                                                                  "=> app.json \"JSON rendering\": frame 1, json_escape\n");
+                                                                  "     no rule knows this frame\n");
     check_explained("lib!json_x < app!json_y < handle_get < sqlite3_step < [truncated: z]",
+                    "=> uncategorized: the stack was cut before a claimed frame came\n"
                     "  0  json_x (in lib)\n"
                     "     fails   app-json -> app.json  (mine.yaml:5:10): the module is lib, not app*\n"
                     "  1  json_y (in app)\n"
@@ -197,30 +198,80 @@ static void explain_says_who_wins_and_why_not(void **state)
                     "  3  sqlite3_step\n"
                     "     no rule knows this frame\n"
                     "  4  [truncated: z]\n"
-                    "     the stack was cut here\n"
-                    "=> uncategorized: the stack was cut before a claimed frame came\n");
-    check_explained("json_z", "  0  json_z\n"
-                              "     fails   app-json -> app.json  (mine.yaml:5:10): the module is unknown (write module!name), not app*\n"
-                              "=> uncategorized: no rule claims a frame\n");
-    check_explained("malloc < x | thread=main", "  0  malloc\n"
+                    "     the stack was cut here\n");
+    check_explained("json_z", "=> uncategorized: no rule claims a frame\n"
+                              "  0  json_z\n"
+                              "     fails   app-json -> app.json  (mine.yaml:5:10): the module is unknown (write module!name), not app*\n");
+    check_explained("malloc < x | thread=main", "=> uncategorized: no rule claims a frame\n"
+                                                "  0  malloc\n"
                                                 "     fails   mem -> mem  (mine.yaml:7:10): the thread is not w*\n"
                                                 "  1  x\n"
-                                                "     no rule knows this frame\n"
-                                                "=> uncategorized: no rule claims a frame\n");
+                                                "     no rule knows this frame\n");
     check_explained("y < malloc < app!json_x | thread=worker",
+                    "=> mem \"memory\": frame 1, malloc, which takes what no rule claims below it\n"
+                    "   paid for by app.json: json_x\n"
                     "  0  y\n"
                     "     no rule knows this frame\n"
                     "  1  malloc\n"
                     "     wins    mem -> mem  (mine.yaml:7:10)\n"
                     "  2  json_x (in app)\n"
-                    "     loses   app-json -> app.json  (mine.yaml:5:10): the payer was found before this frame\n"
-                    "=> mem \"memory\": frame 1, malloc, which takes what no rule claims below it\n"
-                    "   paid for by app.json: json_x\n");
-    check_explained("[k]json_x < malloc | state=blocked", "  0  json_x (in [kernel])\n"
+                    "     loses   app-json -> app.json  (mine.yaml:5:10): the payer was found before this frame\n");
+    check_explained("[k]json_x < malloc | state=blocked", "=> uncategorized: no rule claims a frame\n"
+                                                          "  0  json_x (in [kernel])\n"
                                                           "     fails   app-json -> app.json  (mine.yaml:5:10): the module is [kernel], not app*\n"
                                                           "  1  malloc\n"
-                                                          "     fails   mem -> mem  (mine.yaml:7:10): its category sees running threads only\n"
-                                                          "=> uncategorized: no rule claims a frame\n");
+                                                          "     fails   mem -> mem  (mine.yaml:7:10): its category sees running threads only\n");
+}
+
+/* Rules that were shipped are told where they could have decided, one's own always: with them one asks why not. */
+static void explain_leaves_out_what_could_not_decide(void **state)
+{
+    static const char cats[] = "categories: [{id: c, name: C, kind: cost}, {id: w, name: W, kind: wait}]\n";
+    static const char shipped[] = "rules:\n - {id: wait, category: w, symbol: f}\n - {id: before, category: c, symbol: f, under: h}\n - {id: f, category: c, symbol: f}\n"
+                                  " - {id: f2, category: c, symbol: \"f*\"}\n - {id: f3, category: c, symbol: [\"f?\", f]}\n - {id: after, category: c, symbol: f, under: h}\n"
+                                  " - {id: star, category: c, symbol: \"*\", under: k}\n - {id: g, category: c, symbol: g}\n"
+                                  " - {id: past, category: c, symbol: g, under: h}\nthrough: [g]\n";
+    static const char mine[] = "rules:\n - {id: my-wait, category: w, symbol: f}\n";
+    static const char verdict[] = "=> c \"C\": frame 0, f\n";
+    struct cat_stack s = {0};
+
+    (void)state;
+    for (int all = 0; all < 2; all++) {
+        struct cat_rules *rules = NULL;
+        struct cat_matcher *matcher = NULL;
+        struct rp_buf out = {0}, problems = {0};
+        struct rp_err err = {0};
+        const char *text;
+
+        assert_int_equal(cat_rules_new(&rules, &err), RP_OK);
+        assert_int_equal(cat_rules_add(rules, "cats.yaml", cats, sizeof cats - 1, &problems, &err), RP_OK);
+        assert_int_equal(cat_rules_add(rules, "mine.yaml", mine, sizeof mine - 1, &problems, &err), RP_OK);
+        assert_int_equal(cat_rules_add(rules, "shipped/x.yaml", shipped, sizeof shipped - 1, &problems, &err), RP_OK);
+        assert_int_equal(cat_rules_finish(rules, &problems, &err), RP_OK);
+        assert_int_equal(cat_matcher_new(rules, &matcher, &err), RP_OK);
+        assert_int_equal(cat_stack_parse("f < g", 5, &s, &err), RP_OK);
+        assert_int_equal(cat_explain(matcher, s.frames, s.n, &s.context, all, &out, &err), RP_OK);
+        text = rp_buf_text(&out);
+        assert_int_equal(strncmp(text, verdict, sizeof verdict - 1), 0);
+        if (!all)
+            assert_string_equal(text + sizeof verdict - 1,
+                                "  0  f\n"
+                                "     wins    f -> c  (shipped/x.yaml:4:9)\n"
+                                "     loses   f2 -> c  (shipped/x.yaml:5:9), f3 -> c  (shipped/x.yaml:6:9): a rule before it decided this frame\n"
+                                "     fails   my-wait -> w  (mine.yaml:2:9): its category sees blocked threads only\n"
+                                "     fails   before -> c  (shipped/x.yaml:3:9): not under h\n"
+                                "  1  g\n"
+                                "     loses   g -> c  (shipped/x.yaml:9:9): the payer was found before this frame\n"
+                                "6 more could not have decided: for another state or context, or too late; -v tells them.\n");
+        else
+            assert_true(strstr(text, "wait -> w  (shipped/x.yaml:2:9)") && strstr(text, "after -> c") && strstr(text, "star -> c") && strstr(text, "past -> c") && strstr(text, "through g") &&
+                        !strstr(text, "more could"));
+        rp_buf_release(&out);
+        rp_buf_release(&problems);
+        cat_stack_release(&s);
+        cat_matcher_free(matcher);
+        cat_rules_free(rules);
+    }
 }
 
 /* ---- lint ---- */
@@ -447,7 +498,7 @@ static enum rp_status everything(struct rp_err *err)
     if (!status)
         status = cat_stack_parse(stack, strlen(stack), &s, err);
     if (!status)
-        status = cat_explain(matcher, s.frames, s.n, &s.context, &out, err);
+        status = cat_explain(matcher, s.frames, s.n, &s.context, true, &out, err);
     if (!status)
         status = cat_cases_run(rules, "t.cases", cases, strlen(cases), &out, &passed, &failed, NULL, err);
     if (!status)
@@ -485,6 +536,7 @@ int main(void)
         cmocka_unit_test(bad_stacks_name_the_column),
         cmocka_unit_test(cases_pass_fail_and_count),
         cmocka_unit_test(explain_says_who_wins_and_why_not),
+        cmocka_unit_test(explain_leaves_out_what_could_not_decide),
         cmocka_unit_test(explain_tells_a_regex_that_gave_up),
         cmocka_unit_test(lint_finds_what_is_sure),
         cmocka_unit_test(lint_against_a_profile),

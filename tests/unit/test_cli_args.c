@@ -168,7 +168,7 @@ static void sentences_name_the_remedy(void **state)
     bad("--by row", "category, function, module, thread, process, wait, idle or lock");
     bad("--format xml", "text, json or csv");
     bad("--color yes", "auto, always or never");
-    bad("--width 3", "from 40 to");
+    bad("--width 59", "from 60 to");
     bad("--rules ~", "not an empty word");
     bad("--force=yes", "takes no value");
     bad("1234", "--pid 1234");
@@ -184,6 +184,14 @@ static void the_nearest_is_suggested(void **state)
     bad("--sec 5", "did you mean --seconds?");
     bad("--categroy x", "did you mean --category?");
     bad("--colour x", "did you mean --color?");
+    bad("--secs 5", "did you mean --seconds?");
+    bad("--frequency 5", "did you mean --freq?");
+    bad("--dr 5", "`rowprof help` lists them");
+    bad("-pid 5", "write --pid, not -pid");
+    bad("record -seconds 5", "write --seconds, not -seconds");
+    bad("rep f", "did you mean 'report'?");
+    bad("benchmark", "did you mean 'bench'?");
+    bad("explain memcpy", "did you mean 'rules explain'?");
     bad("--xyzzy", "`rowprof help` lists them");
     bad("-Z", "no option -Z");
     bad("reprot f", "did you mean 'report'?");
@@ -198,6 +206,10 @@ static void distance_is_edits(void **state)
     assert_int_equal(rp_word_distance("reprot", "report"), 1);
     assert_int_equal(rp_word_distance("", "abc"), 3);
     assert_int_equal(rp_word_distance("kitten", "sitting"), 3);
+    assert_int_equal(rp_word_typed_distance("secs", "seconds"), 1);
+    assert_int_equal(rp_word_typed_distance("sec", "seconds"), 0);
+    assert_int_equal(rp_word_typed_distance("se", "seconds"), 5);
+    assert_int_equal(rp_word_typed_distance("tail", "total"), 3); /* its letters, but not in this order */
 }
 
 static void ready_lines(void **state)

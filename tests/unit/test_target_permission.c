@@ -24,7 +24,10 @@ struct permission_case {
 static const struct permission_case cases[] = {
     {"ordinary user, another's process",
      {.pid = 77, .our_uid = 1000, .target_uid = 0, .target_dumpable = true, .paranoid = 2, .cap_bound = true},
-     EACCES, RP_PERM, {"perf_event_open", "EACCES", "uid 0", "uid 1000", "CAP_PERFMON"}, "sudo"},
+     EACCES, RP_PERM, {"process 77 belongs to root (uid 0) and rowprof runs as uid 1000: perf_event_open was refused (EACCES); give rowprof CAP_PERFMON"}, "sudo"},
+    {"the same where sampling is closed to ordinary users anyway",
+     {.pid = 77, .our_uid = 1000, .target_uid = 33, .target_dumpable = true, .paranoid = 3, .cap_bound = true},
+     EACCES, RP_PERM, {"belongs to uid 33", "run rowprof as uid 33, or give", "CAP_PERFMON"}, "perf_event_paranoid"},
     {"paranoid 3, as Debian ships",
      {.pid = 77, .our_uid = 1000, .target_uid = 1000, .target_same = true, .target_dumpable = true, .paranoid = 3, .cap_bound = true},
      EACCES, RP_PERM, {"perf_event_paranoid is 3", "sysctl kernel.perf_event_paranoid=2"}, "sudo"},
@@ -70,7 +73,7 @@ static void test_words(void **state)
 
 static const struct permission_case ptrace_cases[] = {
     {"another's process", {.pid = 77, .our_uid = 1000, .target_uid = 0, .target_dumpable = true, .yama = RP_YAMA_ABSENT, .cap_bound = true},
-     EPERM, RP_PERM, {"process_vm_readv", "EPERM", "uid 0", "uid 1000", "CAP_SYS_PTRACE"}, "sudo"},
+     EPERM, RP_PERM, {"process 77 belongs to root (uid 0) and rowprof runs as uid 1000: process_vm_readv was refused (EPERM); give rowprof CAP_SYS_PTRACE"}, "sudo"},
     {"Yama, as Ubuntu ships", {.pid = 77, .our_uid = 1000, .target_uid = 1000, .target_same = true, .target_dumpable = true, .yama = 1, .cap_bound = true},
      EPERM, RP_PERM, {"ptrace_scope is 1", "sysctl kernel.yama.ptrace_scope=0", "rowprof -- COMMAND"}, "sudo"},
     {"Yama closed for good", {.pid = 77, .our_uid = 0, .target_same = true, .target_dumpable = true, .yama = 3, .cap_sys_ptrace = true, .cap_bound = true},
@@ -100,6 +103,19 @@ static void test_words_of_ptrace(void **state)
     }
 }
 
+/* One reason closes both ways of sampling, so one sentence is enough. */
+static void test_what_is_foreign(void **state)
+{
+    struct rp_permission_facts f = {.pid = 77, .our_uid = 1000, .target_uid = 0};
+
+    (void)state;
+    assert_true(rp_permission_foreign(&f));
+    f.cap_sys_ptrace = true;
+    assert_false(rp_permission_foreign(&f));
+    f = (struct rp_permission_facts){.pid = 77, .our_uid = 1000, .target_uid = 1000, .target_same = true};
+    assert_false(rp_permission_foreign(&f));
+}
+
 static void test_facts_of_this_process(void **state)
 {
     struct rp_permission_facts facts;
@@ -120,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_words_of_ptrace),
+        cmocka_unit_test(test_what_is_foreign),
         cmocka_unit_test(test_facts_of_this_process),
     };
 
