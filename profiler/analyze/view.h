@@ -33,7 +33,8 @@ struct rp_quality {
     uint64_t gave_up;   /* names on which a regex of the rules was ended by its step limit: no match */
     uint32_t threads_seen; /* threads with samples */
     uint32_t idle_threads; /* threads watched without a sample that neither used nor wanted a CPU for a hundredth of the time */
-    double idle_seconds;   /* sum over all threads of wall time less what they ran or were ready to run (schedstat, switch records) */
+    double idle_seconds;   /* of those: wall time less what they ran (schedstat) */
+    double off_seconds;    /* of all the others: wall time less what they ran or were ready to run (schedstat, switch records) */
 };
 
 /* "Paid for": samples of a mutex or malloc category by the category that would pay without it. */

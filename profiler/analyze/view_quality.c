@@ -114,11 +114,13 @@ static enum rp_status count_threads(const struct rp_view *view, struct rp_qualit
 
         if (!view->passes[i])
             continue;
-        if (sampled[i])
-            quality->threads_seen++;
-        else if (!was_busy(t) && !sampled_elsewhere(order, n, &thread))
+        quality->threads_seen += sampled[i];
+        if (!sampled[i] && !was_busy(t) && !sampled_elsewhere(order, n, &thread)) {
             quality->idle_threads++;
-        quality->idle_seconds += (double)off_ns(t) / 1e9;
+            quality->idle_seconds += t->wall_ns > t->cpu_ns ? (double)(t->wall_ns - t->cpu_ns) / 1e9 : 0;
+        } else {
+            quality->off_seconds += (double)off_ns(t) / 1e9;
+        }
     }
 done:
     rp_free(order);

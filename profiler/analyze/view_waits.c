@@ -267,8 +267,9 @@ static struct rp_thread_row divide(const struct rp_waits *w, uint32_t thread)
     row.waiting = (waited - idle) / 1e9;
     if (t->run_delay_ns > t->preempted_ns)
         row.woken = (double)(t->run_delay_ns - t->preempted_ns) / 1e9;
-    if (row.woken > waited / 1e9)
-        row.woken = waited / 1e9;
+    /* After which waits it was slow to get a CPU is not known, idle ones among them: at most all that was not idle. */
+    if (row.woken > row.waiting)
+        row.woken = row.waiting;
     return row;
 }
 

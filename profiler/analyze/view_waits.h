@@ -51,7 +51,7 @@ struct rp_thread_row {
     uint32_t thread;
     double wall, cpu, preempted, waiting, idle; /* seconds; waiting without idle */
     double unknown; /* rest of wall: switch records of it were lost */
-    double woken; /* of which waiting for a CPU after the wake-up: run delay without preemption */
+    double woken; /* of `waiting` at most so much for a CPU after the wake-up: run delay without preemption */
 };
 struct rp_thread_table {
     RP_VEC(struct rp_thread_row) rows; /* most cpu + waiting first */

@@ -205,16 +205,59 @@ void rp_wait_scaling_add(struct rp_wait_scaling *s, size_t category, double n, d
     s->stacks->histogram_ns[category * RP_WAIT_CLASSES + wait_class] += ns;
 }
 
-double rp_wait_scaling_variance(double k, double n)
+static int by_comm(const void *a, const void *b, void *context)
 {
-    double share = (k + 0.5) / (n + 1);
+    const struct rp_profile_thread *threads = context;
+    uint32_t x = threads[*(const uint32_t *)a].comm, y = threads[*(const uint32_t *)b].comm;
 
-    return share * (1 - share) / (n + 1);
+    return x < y ? -1 : x > y;
+}
+
+static enum rp_status find_kinds(struct rp_wait_scaling *s, struct rp_err *err)
+{
+    const struct rp_profile *p = s->view->profile;
+    uint32_t *order = rp_calloc(p->threads.n + 1, sizeof *order), names = 0;
+
+    s->name = rp_calloc(p->threads.n + 1, sizeof *s->name);
+    if (!order || !s->name) {
+        rp_free(order);
+        return rp_fail_nomem(err);
+    }
+    for (uint32_t i = 0; i < p->threads.n; i++)
+        order[i] = i;
+    if (p->threads.n)
+        qsort_r(order, p->threads.n, sizeof *order, by_comm, p->threads.at);
+    for (size_t i = 0; i < p->threads.n; i++) {
+        names += i && p->threads.at[order[i]].comm != p->threads.at[order[i - 1]].comm;
+        s->name[order[i]] = names;
+    }
+    rp_free(order);
+    s->kinds = rp_calloc((size_t)names + 1, s->ncategories * sizeof *s->kinds);
+    if (!s->kinds)
+        return rp_fail_nomem(err);
+    for (size_t i = 0; i < s->stacks->norder; i++) {
+        uint32_t line = s->stacks->order[i];
+
+        s->kinds[s->name[p->waits.at[line].thread] * s->ncategories + s->stacks->at.at[s->stacks->stack_of[line]].verdict.category] = true;
+    }
+    return RP_OK;
+}
+
+void rp_wait_scaling_doubt(struct rp_wait_scaling *s, uint32_t thread, const double *seen, double n, double ns_squares)
+{
+    const bool *kinds = s->kinds + s->name[thread] * s->ncategories;
+
+    for (size_t k = 0; k < s->ncategories; k++) {
+        double share = (seen[k] + 0.5) / (n + 1);
+
+        if (kinds[k])
+            s->stacks->sums[k * RP_WAIT_SUMS + RP_WAIT_VARIANCE] += ns_squares * share * (1 - share);
+    }
 }
 
 /* Gives the exact figures of `total`'s class to the lines `lines[0 .. count)`, which are all that was stacked of it, in proportion: the more of its waits
- * were, the surer. */
-static void share_out(struct rp_wait_scaling *s, const struct rp_wait_total *total, const uint32_t *lines, size_t count)
+ * were, the surer. Gives how many that is. */
+static double share_out(struct rp_wait_scaling *s, const struct rp_wait_total *total, const uint32_t *lines, size_t count)
 {
     const struct rp_profile *p = s->view->profile;
     double n = 0, ns = 0, exact_n = (double)total->n, exact_ns = (double)total->ns, unseen;
@@ -241,11 +284,10 @@ static void share_out(struct rp_wait_scaling *s, const struct rp_wait_total *tot
     }
     unseen = 1 - n / exact_n; /* they were drawn without putting back */
     if (!(unseen > 0))
-        return;
+        return n;
     s->waits->thinned = true;
-    for (size_t k = 0; k < s->ncategories; k++)
-        if (s->seen[k] > 0)
-            s->stacks->sums[k * RP_WAIT_SUMS + RP_WAIT_VARIANCE] += exact_ns * exact_ns * rp_wait_scaling_variance(s->seen[k], n) * unseen;
+    rp_wait_scaling_doubt(s, total->thread, s->seen, n, exact_ns * exact_ns * unseen / (n + 1));
+    return n;
 }
 
 static int totals_order(const void *a, const void *b, void *context)
@@ -279,7 +321,7 @@ static size_t lines_of(const struct rp_wait_scaling *s, const struct rp_wait_tot
     return from;
 }
 
-static void scale_seen(struct rp_wait_scaling *s, const uint32_t *totals, size_t ntotals, bool *seen)
+static void scale_seen(struct rp_wait_scaling *s, const uint32_t *totals, size_t ntotals, double *seen)
 {
     size_t at = 0;
 
@@ -288,9 +330,8 @@ static void scale_seen(struct rp_wait_scaling *s, const uint32_t *totals, size_t
         size_t from = lines_of(s, total, &at);
 
         s->stacks->waited_ns[total->thread] += (double)total->ns;
-        seen[i] = at > from;
-        if (seen[i])
-            share_out(s, total, s->stacks->order + from, at - from);
+        if (at > from)
+            seen[i] = share_out(s, total, s->stacks->order + from, at - from);
     }
 }
 
@@ -298,15 +339,14 @@ static enum rp_status scale(struct rp_wait_scaling *s, struct rp_err *err)
 {
     const struct rp_profile *p = s->view->profile;
     uint32_t *totals = rp_calloc(p->wait_totals.n + 1, sizeof *totals);
-    bool *seen = rp_calloc(p->wait_totals.n + 1, sizeof *seen);
+    double *seen = rp_calloc(p->wait_totals.n + 1, sizeof *seen);
     size_t ntotals = 0;
-    enum rp_status status = RP_OK;
+    enum rp_status status;
 
     s->seen = rp_calloc(s->ncategories + 1, sizeof *s->seen);
-    if (!totals || !seen || !s->seen) {
-        status = rp_fail_nomem(err);
+    status = totals && seen && s->seen ? find_kinds(s, err) : rp_fail_nomem(err);
+    if (status)
         goto done;
-    }
     for (uint32_t i = 0; i < p->wait_totals.n; i++)
         if (s->view->passes[p->wait_totals.at[i].thread])
             totals[ntotals++] = i;
@@ -330,7 +370,7 @@ enum rp_status rp_wait_stacks_make(struct rp_waits *waits, struct rp_err *err)
     const struct rp_profile *p = view->profile;
     size_t ncategories = cat_rules_ncategories(view->rules);
     struct rp_wait_stacks *s = waits->stacks = rp_calloc(1, sizeof *s);
-    struct rp_wait_scaling scaling = {view, waits, s, ncategories, NULL};
+    struct rp_wait_scaling scaling = {.view = view, .waits = waits, .stacks = s, .ncategories = ncategories};
     enum rp_status status;
 
     if (!s)
@@ -352,6 +392,8 @@ enum rp_status rp_wait_stacks_make(struct rp_waits *waits, struct rp_err *err)
     if (status == RP_OK)
         status = scale(&scaling, err);
     rp_free(scaling.seen);
+    rp_free(scaling.name);
+    rp_free(scaling.kinds);
     return status;
 }
 

@@ -16,6 +16,7 @@ enum { OCTAVE = 4 /* classes */ };
 struct speakers {
     size_t from, n;
     uint32_t comm, wait_class;
+    double thinned_ns; /* of their own: in doubt for the same draws as what they speak for */
 };
 
 /* A class of a thread of which no stack was taken, and who speaks for it. */
@@ -61,7 +62,7 @@ static enum rp_status find_speakers(struct unseen_work *u, struct rp_err *err)
         last = rp_vec_add(&u->speakers);
         if (!last)
             return rp_fail_nomem(err);
-        *last = (struct speakers){i, 1, comm, w->wait_class};
+        *last = (struct speakers){.from = i, .n = 1, .comm = comm, .wait_class = w->wait_class};
     }
     return RP_OK;
 }
@@ -121,9 +122,9 @@ static int by_speakers_and_class(const void *a, const void *b, void *context)
     return x->total < y->total ? -1 : 1;
 }
 
-/* What all those totals hold together. */
+/* What all those totals hold together. Few waits of their own scatter round what the speakers' were, however many these are: ns² / n. */
 struct spoken_for {
-    double n, ns, ns_squares;
+    double n, ns, scatter;
 };
 
 /* Gives each category its part of a run of totals of one class. */
@@ -192,7 +193,7 @@ static void speak(struct unseen_work *u, size_t from, size_t to)
         run.ns += (double)total->ns;
         all.n += (double)total->n;
         all.ns += (double)total->ns;
-        all.ns_squares += (double)total->ns * (double)total->ns;
+        all.scatter += total->n ? (double)total->ns * (double)total->ns / (double)total->n : 0;
         u->s->stacks->idle_ns[total->thread] += idle * (double)total->ns;
         if (last) {
             give_categories(u, &run, &seen, total->wait_class);
@@ -200,12 +201,20 @@ static void speak(struct unseen_work *u, size_t from, size_t to)
         }
     }
     give_lines(u, speakers, &all, &seen);
-    for (size_t k = 0; k < u->s->ncategories; k++)
-        if (u->n[k] > 0)
-            u->s->stacks->sums[k * RP_WAIT_SUMS + RP_WAIT_VARIANCE] += all.ns_squares * rp_wait_scaling_variance(u->n[k], seen.n);
+    rp_wait_scaling_doubt(u->s, u->s->view->profile->wait_totals.at[u->unseen.at[from].total].thread, u->n, seen.n,
+                          all.ns * (all.ns + 2 * speakers->thinned_ns) / (seen.n + 1) + all.scatter);
 }
 
-enum rp_status rp_wait_scaling_unseen(struct rp_wait_scaling *s, const uint32_t *totals, size_t ntotals, const bool *seen, struct rp_err *err)
+static void thin(struct unseen_work *u, uint32_t total, double seen)
+{
+    const struct rp_wait_total *t = &u->s->view->profile->wait_totals.at[total];
+    uint32_t at = speakers_of(u, u->s->view->profile->threads.at[t->thread].comm, t->wait_class);
+
+    if (at != UINT32_MAX && seen < (double)t->n)
+        u->speakers.at[at].thinned_ns += (double)t->ns * (1 - seen / (double)t->n);
+}
+
+enum rp_status rp_wait_scaling_unseen(struct rp_wait_scaling *s, const uint32_t *totals, size_t ntotals, const double *seen, struct rp_err *err)
 {
     const struct rp_profile *p = s->view->profile;
     struct unseen_work u = {.s = s, .nlines = s->stacks->norder};
@@ -222,8 +231,10 @@ enum rp_status rp_wait_scaling_unseen(struct rp_wait_scaling *s, const uint32_t 
         qsort_r(u.lines, u.nlines, sizeof *u.lines, by_name_and_class, (void *)(uintptr_t)p);
     status = find_speakers(&u, err);
     for (size_t i = 0; i < ntotals && status == RP_OK; i++)
-        if (!seen[i])
+        if (!(seen[i] > 0))
             status = choose_speakers(&u, totals[i], err);
+        else
+            thin(&u, totals[i], seen[i]);
     if (status)
         goto done;
     if (u.unseen.n)

@@ -159,6 +159,10 @@ enum rp_status rp_show_check(const struct rp_settings *s, const struct cat_rules
         return rp_fail(err, RP_USAGE, "--category goes with rows by category; leave --by out");
     if (s->function && (s->category || s->by != RP_BY_CATEGORY))
         return rp_fail(err, RP_USAGE, "--function shows one function; leave %s out", s->category ? "--category" : "--by");
+    if (s->clock == RP_REPORT_WALL && s->by != RP_BY_CATEGORY && s->by < RP_BY_WAIT)
+        return rp_fail(err, RP_USAGE, "--clock wall goes with rows by category; leave --by out");
+    if (s->clock == RP_REPORT_WALL && s->format == &rp_emit_csv)
+        return rp_fail(err, RP_USAGE, "--clock wall goes with text and JSON; --by wait --format csv tells shares of wall time");
     if (s->no_waiting && (s->locks || s->idle || s->clock == RP_REPORT_WALL || s->by >= RP_BY_WAIT))
         return rp_fail(err, RP_USAGE, "--no-waiting leaves out what %s would show; leave one of them out",
                        s->locks                      ? "--locks"

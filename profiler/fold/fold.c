@@ -67,6 +67,7 @@ enum rp_status rp_fold_add_process(struct rp_fold *fold, const struct rp_process
         return status;
     process = &fold->processes.at[fold->processes.n - 1];
     process->live = true;
+    process->stopped = info->state == 'T';
     status = rp_space_read(&process->space, fold->images, err);
     if (!status)
         status = rp_threads_read(info->pid, &threads, err);

@@ -27,6 +27,7 @@ struct rp_fold_process {
     bool has_jit;             /* anonymous executable code was met: read its maps */
     bool live;                /* procfs may be asked: false in replay and after its end */
     bool replaced;            /* ended, and its number is another process's now */
+    bool stopped;             /* by a signal (SIGSTOP, Ctrl-Z), when its watch began */
     uint32_t nthreads, nlive; /* threads met, and those of them that have not ended */
     uint64_t maps_read_ns;    /* when /proc/PID/maps was last read, against reading it for every stray pc */
 };

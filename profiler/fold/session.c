@@ -22,6 +22,8 @@ enum { WAIT_MS = 100, FIRST_WAIT_MS = 10, FIRST_NS = 200000000 };
 enum { LOOK_MS = 7, LOOK_MS_SPREAD = 7 }; /* never in step with a target that waits every 10 ms */
 #define TICK_NS UINT64_C(100000000)
 
+enum { STOPPED_TOLD = 2 };
+
 struct rp_session {
     struct rp_session_options options;
     struct rp_images images;
@@ -276,6 +278,27 @@ static void note_unseen(struct rp_session *s, bool has_cpu, uint64_t cpu_ns, cha
     rp_sampler_note(sampler, "T%s.", text + 1);
 }
 
+/* What a stopped process seems to wait in is the call in which the signal met it. */
+static void note_stopped(struct rp_session *s)
+{
+    size_t told = 0;
+
+    for (size_t i = 0; i < s->fold.processes.n && told < STOPPED_TOLD; i++) {
+        const struct rp_fold_process *p = &s->fold.processes.at[i];
+        struct rp_thread_info now = {0};
+        bool still = p->live && rp_thread_read(p->pid, p->pid, &now) && now.state == 'T';
+
+        if (!p->stopped && !still)
+            continue;
+        told++;
+        if (still)
+            rp_sampler_note(&s->stats.sampler, "Process %u is stopped (by SIGSTOP or Ctrl-Z)%s and waits for nothing else; `kill -CONT %u` lets it go on.",
+                            p->pid, p->stopped ? "" : ", since some time in the recording,", p->pid);
+        else
+            rp_sampler_note(&s->stats.sampler, "Process %u was stopped (by SIGSTOP or Ctrl-Z) when the recording began.", p->pid);
+    }
+}
+
 enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profile, struct rp_err *err)
 {
     uint64_t begin = rp_now_ns(), cpu_ns = 0;
@@ -306,6 +329,7 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
     if (s->fold.first_sample_ns > s->start_ns)
         s->stats.first_sample_ns = s->fold.first_sample_ns - s->start_ns;
     note_unseen(s, has_cpu, cpu_ns, unseen, sizeof unseen);
+    note_stopped(s);
     if (!status)
         status = describe_run(s, err);
     if (status)

@@ -65,7 +65,7 @@ static void run_and_quality(const struct rp_report *r, struct rp_json *w)
     rp_json_end(w);
 }
 
-/* Without measured waits: the threads that were never sampled, and the time off the CPU of all. */
+/* Without measured waits: the threads that were never sampled and their time off the CPU, and apart from it that of the others. */
 static void idle(const struct rp_report *r, struct rp_json *w)
 {
     rp_json_key(w, "idle");
@@ -87,6 +87,8 @@ static void idle(const struct rp_report *r, struct rp_json *w)
             rp_json_end(w);
         }
         rp_json_end(w);
+    } else {
+        rp_json_key_double(w, "others_off_cpu_s", r->quality.off_seconds, SECONDS_DIGITS);
     }
     rp_json_end(w);
 }

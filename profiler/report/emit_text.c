@@ -126,9 +126,9 @@ static void put_idle(const struct rp_quality *q, struct rp_buf *out)
         rp_buf_puts(out, DOT);
         rp_text_count(out, q->idle_threads);
         rp_buf_printf(out, " idle thread%s dropped (%.1f s)", q->idle_threads == 1 ? "" : "s", q->idle_seconds);
-    } else if (q->idle_seconds >= 0.05) {
-        rp_buf_printf(out, DOT "%.1f s off the CPU, not shown", q->idle_seconds);
     }
+    if (q->off_seconds >= 0.05)
+        rp_buf_printf(out, DOT "%.1f s off the CPU%s, not shown", q->off_seconds, q->idle_threads ? " in other threads" : "");
 }
 
 static void put_quality(const struct rp_report *r, struct rp_buf *out)

@@ -148,13 +148,12 @@ static void put_heads(const struct rp_report *r, const struct column *all, size_
 
 /* ---- the header ---- */
 
-/* After which waits a thread was slow to get a CPU is not known: at most all that was not idle. */
 static double delayed(const struct rp_report *r)
 {
     double sum = 0;
 
     for (size_t i = 0; i < r->threads.rows.n; i++)
-        sum += r->threads.rows.at[i].woken < r->threads.rows.at[i].waiting ? r->threads.rows.at[i].woken : r->threads.rows.at[i].waiting;
+        sum += r->threads.rows.at[i].woken;
     return sum;
 }
 

@@ -5,6 +5,7 @@
 The trap is the busy machine: shares of waiting move with its load, so what is asserted is order, presence and sums, and counts that the target's structure fixes.
 """
 import os
+import signal
 import subprocess
 
 import harness
@@ -104,6 +105,31 @@ class WallClock(Reports):
         data = harness.Profile(run).data
         self.assertNotIn("waiting", data)
         self.assertNotIn("time", data)
+
+
+class Python(Reports):
+    @SEES_KERNEL
+    def test_two_busy_threads_wait_for_the_lock_of_the_interpreter(self):
+        spin = ("import os,sys,threading\ndef spin():\n while True: sum(range(1000))\nthreading.Thread(target=spin, daemon=True).start()\n"
+                "print('READY pid=%d' % os.getpid(), file=sys.stderr, flush=True)\nspin()\n")
+        data = self.report(self.start("/usr/bin/python3", "-c", spin).pid, seconds=1)
+        self.assertEqual(data["waiting"][0]["id"], "wait.gil", data["waiting"])
+        gil = data["waiting"][0]["seconds"]
+        self.assertGreater(gil, 0.8 * data["time"]["waiting_s"], data["waiting"])
+        # Its condition's words are no locks; the mutex of the condition is one, and nearly free.
+        self.assertLess(sum(lock["seconds"] for lock in data["locks"]), 0.2 * gil, data["locks"])
+
+
+class Stopped(Reports):
+    @READY_FOR
+    def test_a_stopped_process_is_said_to_be(self):
+        target = self.start("sh", "-c", "echo READY pid=$$; exec sleep 100")
+        os.kill(target.pid, signal.SIGSTOP)
+        run = self.rowprof_ok("--pid", target.pid, "--seconds", 0.3, "--idle")
+        self.assertIn(f"Process {target.pid} is stopped", run.stdout)
+        self.assertIn(f"kill -CONT {target.pid}", " ".join(run.stdout.split()))
+        os.kill(target.pid, signal.SIGCONT)
+        self.assertNotIn("stopped", self.rowprof_ok("--pid", target.pid, "--seconds", 0.1, "--idle").stdout)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ class Recorded:
         self.strings = dict(self.rows("SELECT id, text FROM strings"))
         self.threads = {row[1]: Thread(row[0], row[1], row[2] / 1e9, row[3] / 1e9, row[4] / 1e9, row[5], row[6] / 1e9, row[7], row[8] / 1e9)
                         for row in self.rows("SELECT id, tid, wall_ns, cpu_ns, preempted_ns, preemptions, waiting_ns, waits, run_delay_ns FROM threads")}
-        self.run = dict(zip(("waits", "switches", "stacks", "lost", "kernel_visible"),
-                            self.rows("SELECT waits, switches, wait_stacks, lost, kernel_visible FROM run")[0]))
+        self.run = dict(zip(("waits", "switches", "stacks", "lost", "kernel_visible", "seconds_ns"),
+                            self.rows("SELECT waits, switches, wait_stacks, lost, kernel_visible, seconds_ns FROM run")[0]))
         self._parents = {row[0]: row[1:] for row in self.rows("SELECT id, parent, location FROM nodes")}
         self._names = collections.defaultdict(list)
         for location, name in self.rows("SELECT location, name FROM frames ORDER BY location, line_id"):
@@ -165,6 +165,7 @@ class Truth(WaitCase):
         again = self.record("--from-snapshots", folder)
         self.assertEqual(self.table(), shown)
         self.assertEqual(again.run["waits"], 1)
+        self.assertAlmostEqual(again.run["seconds_ns"], live.run["seconds_ns"], delta=0.5e9)
         self.assertAlmostEqual(live.run["switches"], again.run["switches"], delta=5)
         stacks = [{tuple(p.stack(node)) for node, in p.rows("SELECT node FROM waits WHERE tag")} for p in (live, again)]
         # A look at a thread because it holds a lock counts as a look at its own wait in the replay only.

@@ -45,6 +45,9 @@ Y
 try --no-default-rules --rules few.yaml --category nosuch -p 1
 try --no-default-rules --rules few.yaml --category a. -p 1
 try --category V8 --no-tree -p 1
+try --clock wall --by thread -p 1
+try --clock wall --by function -p 1
+try --clock wall --format csv -p 1
 try --category sqlite.stpe -p 1
 try --category vdbee -p 1
 try --pid 4194305 -d 0.1

@@ -103,7 +103,8 @@ static void test_an_empty_view_has_uncategorized(void **state)
     assert_int_equal(rp_view_quality(v.view, &q, &err), RP_OK);
     assert_int_equal(q.samples, 0);
     assert_int_equal(q.idle_threads, 0); /* it ran for half a second */
-    assert_true(q.idle_seconds == 1.5);
+    assert_true(q.idle_seconds == 0);
+    assert_true(q.off_seconds == 1.5);
     assert_int_equal(rp_view_drift(v.view, &d, &err), RP_OK);
     assert_int_equal(d.rows.n, 0);
     fake_view_release(&v);
@@ -129,7 +130,8 @@ static void test_quality(void **state)
     assert_int_equal(q.jit_unnamed, 2);
     assert_int_equal(q.threads_seen, 2);
     assert_int_equal(q.idle_threads, 0);
-    assert_true(q.idle_seconds == 1.75);
+    assert_true(q.idle_seconds == 0);
+    assert_true(q.off_seconds == 1.75);
     fake_view_release(&v);
 }
 
@@ -152,7 +154,8 @@ static void test_a_thread_that_ran_is_not_idle(void **state)
     assert_int_equal(rp_view_quality(v.view, &q, &err), RP_OK);
     assert_int_equal(q.threads_seen, 1);
     assert_int_equal(q.idle_threads, 2);
-    assert_true(fabs(q.idle_seconds - (0.095 + 6 + 10 + 9.995)) < 1e-9);
+    assert_true(fabs(q.idle_seconds - (10 + 9.998)) < 1e-9);
+    assert_true(fabs(q.off_seconds - (0.095 + 6)) < 1e-9);
     fake_view_release(&v);
 }
 
