@@ -59,6 +59,8 @@ enum rp_status cat_rules_finish(struct cat_rules *rules, struct rp_buf *problems
 
 size_t cat_rules_ncategories(const struct cat_rules *rules);
 const struct cat_category *cat_rules_category(const struct cat_rules *rules, uint32_t category);
+/* "cost", "wait" or "idle": as rule files and reports call it. */
+const char *cat_kind_word(enum cat_kind kind);
 /* Position of the category with this id or (case-sensitive) name; UINT32_MAX when there is none. */
 uint32_t cat_rules_find_category(const struct cat_rules *rules, const char *id_or_name);
 uint32_t cat_rules_uncategorized(const struct cat_rules *rules);

@@ -6,17 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
+
 enum { KEYS_MAX = 16 };
 
 void cat_load_told(struct cat_load *l, const struct cat_node *node, size_t offset, const char *format, ...)
 {
+    bool is_kept = l->problems->n < RP_RULE_PROBLEMS_MAX; /* finding the column means reading the file up to there */
     char text[512];
     va_list args;
 
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    cat_problem(l->problems, node->line, offset ? cat_yaml_column(l->text, l->length, node, offset) : node->column, "%s", text);
+    cat_problem(l->problems, node->line, offset && is_kept ? cat_yaml_column(l->text, l->length, node, offset) : node->column, "%s", text);
 }
 
 const char *cat_load_kind(const struct cat_node *node)

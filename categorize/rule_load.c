@@ -122,15 +122,27 @@ static void take_category_name(struct cat_load *l, const struct cat_node *value,
 {
     if (!cat_load_is_text(l, value, "a name"))
         return;
+    for (size_t i = 0; i < value->length; i++) {
+        if ((unsigned char)value->text[i] < ' ' || value->text[i] == 0x7f) {
+            cat_load_told(l, value, i, "a name holds no control characters");
+            return;
+        }
+    }
     ((struct cat_category_def *)object)->category.name = cat_load_keep(l, value);
     if (strcmp(value->text, "uncategorized") == 0)
         cat_load_told(l, value, 0, "the category `uncategorized` is built in; choose another name");
 }
 
+static const char *const kind_words[] = {[CAT_COST] = "cost", [CAT_WAIT] = "wait", [CAT_IDLE] = "idle"};
+
+const char *cat_kind_word(enum cat_kind kind)
+{
+    return kind_words[kind];
+}
+
 static void take_category_kind(struct cat_load *l, const struct cat_node *value, void *object)
 {
-    static const char *const words[] = {[CAT_COST] = "cost", [CAT_WAIT] = "wait", [CAT_IDLE] = "idle"};
-    size_t at = cat_load_word(l, value, words, 3);
+    size_t at = cat_load_word(l, value, kind_words, 3);
 
     if (at < 3)
         ((struct cat_category_def *)object)->category.kind = (enum cat_kind)at;

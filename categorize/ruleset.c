@@ -420,7 +420,6 @@ static const char *nearest_category(const struct cat_rules *rules, const char *i
 
 static void resolve(struct cat_rules *rules, struct cat_problems *problems, struct cat_rule *rule)
 {
-    static const char *const kinds[] = {[CAT_COST] = "cost", [CAT_WAIT] = "wait", [CAT_IDLE] = "idle"};
     const char *near;
 
     rule->info.category = cat_rules_find_category(rules, rule->category_id);
@@ -437,7 +436,7 @@ static void resolve(struct cat_rules *rules, struct cat_problems *problems, stru
     if (rule->has_state && (rule->state == CAT_RUNNING) != (rule->kind == CAT_COST))
         cat_problem(problems, rule->state_line, rule->state_column,
                     "`state: %s` contradicts the category `%s`: its kind is %s, which sees %s threads only; leave `state` out",
-                    rule->state == CAT_RUNNING ? "running" : "blocked", rule->category_id, kinds[rule->kind],
+                    rule->state == CAT_RUNNING ? "running" : "blocked", rule->category_id, cat_kind_word(rule->kind),
                     rule->kind == CAT_COST ? "running" : "blocked");
     if (rule->never_ran && rule->kind == CAT_COST)
         cat_problem(problems, rule->state_line, rule->state_column,

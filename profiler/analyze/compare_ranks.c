@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/random.h"
 
 static double slack_of(const double *x, size_t n)
 {
@@ -22,7 +23,6 @@ static double slack_of(const double *x, size_t n)
 
 struct rp_permutation rp_sign_flip(const double *d, size_t n, uint64_t seed)
 {
-    struct rp_random random = {seed};
     struct rp_permutation r = {.p = NAN, .exact = n <= RP_SIGN_FLIP_EXACT_MAX};
     double observed = 0, slack = slack_of(d, n);
 
@@ -37,7 +37,7 @@ struct rp_permutation rp_sign_flip(const double *d, size_t n, uint64_t seed)
 
         for (size_t i = 0; i < n; i++, bits >>= 1) {
             if (!r.exact && i % 64 == 0)
-                bits = rp_random_next(&random);
+                bits = rp_random_next(&seed);
             sum += bits & 1 ? -d[i] : d[i];
         }
         r.hits += fabs(sum) >= fabs(observed) - slack;
@@ -96,14 +96,13 @@ static uint64_t count_all(const struct shares *s, size_t *pick)
 
 static uint64_t count_drawn(const struct shares *s, double *values, uint64_t draws, uint64_t seed)
 {
-    struct rp_random random = {seed};
     uint64_t hits = 0;
 
     for (uint64_t draw = 0; draw < draws; draw++) {
         double sum = 0;
 
         for (size_t k = 0; k < s->first; k++) {
-            size_t j = k + (size_t)rp_random_below(&random, s->n - k);
+            size_t j = k + (size_t)(rp_random_next(&seed) % (s->n - k));
             double swap = values[k];
 
             values[k] = values[j];

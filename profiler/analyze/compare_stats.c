@@ -8,41 +8,9 @@
 
 #include "base/alloc.h"
 
-uint64_t rp_random_next(struct rp_random *r)
-{
-    uint64_t x = r->state += 0x9e3779b97f4a7c15u;
-
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-double rp_random_uniform(struct rp_random *r)
-{
-    return (double)(rp_random_next(r) >> 11) / 9007199254740992.0;
-}
-
-uint64_t rp_random_below(struct rp_random *r, uint64_t n)
-{
-    return rp_random_next(r) % n;
-}
-
 double rp_normal_two_sided(double z)
 {
     return erfc(fabs(z) / sqrt(2));
-}
-
-double rp_t_two_sided(double t, double df)
-{
-    double square = t * t, y;
-
-    if (isnan(t) || !(df > 0))
-        return NAN;
-    /* I_x of x near 1 would lose the tail's digits; I_y(1/2, df/2) is small when x is near 1, and then p is near 1. */
-    y = square / (df + square);
-    if (isinf(square))
-        return 0;
-    return y < 0.5 ? 1 - rp_beta_regularized(y, 0.5, df / 2) : rp_beta_regularized(df / (df + square), df / 2, 0.5);
 }
 
 struct rp_moments rp_moments_of(const double *x, size_t n)
@@ -107,12 +75,6 @@ struct rp_interval rp_t_interval(const struct rp_t_test *test, double confidence
 double rp_accuracy(const struct rp_t_test *welch, double old_mean, double risk)
 {
     return rp_t_quantile(1 - risk / 2, welch->df) * welch->error / old_mean;
-}
-
-void rp_log_ratios(const double *old, const double *new, size_t n, double *out)
-{
-    for (size_t i = 0; i < n; i++)
-        out[i] = log(new[i] / old[i]);
 }
 
 /* Half of the interval of one mean. */

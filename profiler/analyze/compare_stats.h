@@ -13,26 +13,15 @@
 #include "analyze/stats.h"
 #include "base/status.h"
 
-/* ---- chance ---- */
-
-/* A small seeded generator (splitmix64): every value of `state` is a good seed. */
-struct rp_random {
-    uint64_t state;
-};
-uint64_t rp_random_next(struct rp_random *r);
-/* [0, 1) */
-double rp_random_uniform(struct rp_random *r);
-/* 0 … n - 1, n > 0; unbiased for the n of this program (the bias is n / 2^64). */
-uint64_t rp_random_below(struct rp_random *r, uint64_t n);
-
 /* ---- distributions ---- */
 
 /* P(|Z| >= |z|), with full relative accuracy in the tail. */
 double rp_normal_two_sided(double z);
-/* P(|T| >= |t|). */
-double rp_t_two_sided(double t, double df);
 /* P(chi-square >= x). */
 double rp_chi2_tail(double x, double df);
+struct rp_chi2 {
+    double x2, df, p;
+};
 
 /* ---- two sets of runs ---- */
 
@@ -56,9 +45,6 @@ struct rp_interval rp_t_interval(const struct rp_t_test *test, double confidence
 /* Half of the interval of the improvement at 1 - `risk`, as a fraction of the old mean: what Node's compare.R prints as accuracy (risks .05, .01, .001). */
 double rp_accuracy(const struct rp_t_test *welch, double old_mean, double risk);
 
-/* log(new[i] / old[i]), and log(x[i]); all values must be > 0. */
-void rp_log_ratios(const double *old, const double *new, size_t n, double *out);
-
 struct rp_ratio {
     double ratio, low, high;
     double p; /* where the method has one; else NaN */
@@ -77,6 +63,7 @@ enum rp_status rp_geomean_rounds(const double *log_ratios, size_t configs, size_
 
 /* The smallest relative change that these two scatters would convict with this power at `alpha`: (t_{1-alpha/2} + t_{power}) error / old mean. */
 double rp_detectable(const struct rp_moments *old, const struct rp_moments *new, double alpha, double power);
+
 /* Power of the two-sample t test (noncentral t, equal n and sd), and its solutions: as R's power.t.test. */
 double rp_t_power(double n, double delta, double sd, double alpha);
 double rp_t_power_n(double delta, double sd, double alpha, double power);
@@ -99,6 +86,7 @@ enum {
 
 /* Sign flips of paired differences: all 2^n up to n = 16, else RP_MONTE_CARLO drawn with `seed`. */
 struct rp_permutation rp_sign_flip(const double *d, size_t n, uint64_t seed);
+
 /* The difference of means over all ways to share the values out, when there are no more than RP_PERMUTATIONS_EXACT_MAX of them. RP_NOMEM only. */
 enum rp_status rp_permute_means(const double *old, size_t n_old, const double *new, size_t n_new, uint64_t seed, struct rp_permutation *out,
                                 struct rp_err *err);
@@ -139,9 +127,6 @@ struct rp_interval rp_newcombe(const struct rp_proportion *old, const struct rp_
 /* Two-sided: of all tables with these margins those no more probable than (a b / c d). Whole counts. */
 double rp_fisher(double a, double b, double c, double d);
 
-struct rp_chi2 {
-    double x2, df, p;
-};
 /* A table of two rows; columns without any count are left out. `residuals` (columns, may be NULL): adjusted ones of the first row; those of the second
  * are their negatives. */
 struct rp_chi2 rp_chi2_two_rows(const double *first, const double *second, size_t columns, double *residuals);

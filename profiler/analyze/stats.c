@@ -88,9 +88,9 @@ static double t_tail(double t, double df)
     return beta_of(df / (df + square), square / (df + square), df / 2, 0.5) / 2;
 }
 
-double rp_t_cdf(double t, double df)
+double rp_t_two_sided(double t, double df)
 {
-    return t < 0 ? t_tail(t, df) : 1 - t_tail(t, df);
+    return isnan(t) || !(df > 0) ? NAN : 2 * t_tail(t, df);
 }
 
 static double t_density(double t, double df)

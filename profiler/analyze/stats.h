@@ -16,8 +16,8 @@ double rp_normal_quantile(double p);
 double rp_beta_regularized(double x, double a, double b);
 /* Holm's correction: p[i] becomes the p-value of a test among `n`; `order` is room for n positions. */
 void rp_holm(double *p, size_t n, uint32_t *order);
-/* Student's t: distribution function and quantile; df > 0 need not be whole. */
-double rp_t_cdf(double t, double df);
+/* Student's t: P(|T| >= |t|), with full relative accuracy in the tail, and the quantile; df > 0 need not be whole. */
+double rp_t_two_sided(double t, double df);
 double rp_t_quantile(double p, double df);
 
 /* Wilson interval of k of n at `z`, with n/deff in place of n. n = 0 gives [0, 1]. */

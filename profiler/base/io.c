@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static enum rp_status read_all(int fd, const char *path, size_t max, struct rp_buf *out, struct rp_err *err)
+enum rp_status rp_read_open(int fd, const char *path, size_t max, struct rp_buf *out, struct rp_err *err)
 {
     size_t total = 0;
 
@@ -36,7 +36,7 @@ enum rp_status rp_read_file_at(int dir, const char *path, size_t max, struct rp_
 
     if (fd < 0)
         return rp_fail(err, errno == EACCES || errno == EPERM ? RP_PERM : RP_IO, "cannot open %s: %s", path, strerror(errno));
-    status = read_all(fd, path, max, out, err);
+    status = rp_read_open(fd, path, max, out, err);
     close(fd);
     return status;
 }

@@ -20,6 +20,8 @@ enum rp_status rp_read_named_file(const char *path, size_t max, struct rp_buf *o
 
 /* The same relative to a directory descriptor (AT_FDCWD for none). */
 enum rp_status rp_read_file_at(int dir, const char *path, size_t max, struct rp_buf *out, struct rp_err *err);
+/* The same of an open descriptor, which stays open, from where it stands; `path` is what a failure calls it. */
+enum rp_status rp_read_open(int fd, const char *path, size_t max, struct rp_buf *out, struct rp_err *err);
 
 /* pread until `length` bytes are there, the file ends or an error; returns the bytes read, -1 with errno. */
 ssize_t rp_pread_full(int fd, void *to, size_t length, uint64_t offset);

@@ -54,7 +54,7 @@
 /* The largest debug file whose checksum is computed (one without build-id, that is older than 2010). */
 #define RP_DEBUGFILE_CRC_MAX ((uint64_t)4 << 30)
 
-/* A stub section. */
+/* All stub sections of a file: 16 bytes for each function that is called in another file. */
 #define RP_PLT_BYTES_MAX ((size_t)16 << 20)
 
 /* Inlined frames at one address, nesting of debug entries, entries read per compilation unit. */

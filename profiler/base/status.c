@@ -31,15 +31,3 @@ int rp_status_exit(enum rp_status status)
     }
     return 1;
 }
-
-const char *rp_status_text(enum rp_status status)
-{
-    switch (status) {
-#define RP_STATUS_TEXT(name, value, exit, text)                                                                        \
-    case RP_##name:                                                                                                    \
-        return text;
-        RP_STATUS_TABLE(RP_STATUS_TEXT)
-#undef RP_STATUS_TEXT
-    }
-    return "unknown status";
-}

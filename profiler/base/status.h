@@ -54,7 +54,4 @@ enum rp_status rp_fail_nomem(struct rp_err *err);
 /* The exit status of `status` (0..6). */
 int rp_status_exit(enum rp_status status);
 
-/* The meaning of `status`, a static string. */
-const char *rp_status_text(enum rp_status status);
-
 #endif

@@ -155,6 +155,8 @@ done:
         close(in);
     if (out >= 0 && close(out) && !status)
         status = rp_fail(err, RP_IO, "cannot write %s: %s", to, strerror(errno));
+    if (out >= 0 && status)
+        (void)unlink(to); /* half a copy would be in the way of the next one */
     rp_free(piece);
     return status;
 }
@@ -178,8 +180,10 @@ enum rp_status rp_program_copy(const struct rp_program *program, const char *to,
     status = copy_bytes(program->path, to, err);
     if (!status)
         status = rp_program_hash(to, copied, err);
-    if (!status && strcmp(copied, program->sha256) != 0)
+    if (!status && strcmp(copied, program->sha256) != 0) {
+        (void)unlink(to);
         status = rp_fail(err, RP_FAILED, "%s was being written while it was copied; benchmark when it is built", program->path);
+    }
     return status;
 }
 

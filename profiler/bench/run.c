@@ -62,6 +62,7 @@ static _Noreturn void run_child(const struct rp_run_spec *spec, int out, int err
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL); /* ignored by us alone */
     if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0)
         execv(spec->file, spec->argv);
     problem = errno;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/parse.h"
 #include "report/utf8.h"
 
 enum { NARROWEST = 60 };
@@ -20,16 +21,24 @@ static volatile sig_atomic_t stop_asked;
 
 void rp_message(const char *format, ...)
 {
-    struct rp_buf text = {0};
+    struct rp_buf text = {0}, clean = {0};
+    const char *line;
+    size_t length;
+    struct rp_cursor c;
     va_list args;
 
     rp_buf_puts(&text, "rowprof: ");
     va_start(args, format);
     rp_buf_vprintf(&text, format, args);
     va_end(args);
-    rp_buf_putc(&text, '\n');
-    (void)rp_write_full(STDERR_FILENO, rp_buf_text(&text), text.length);
+    c = rp_cursor_of(rp_buf_text(&text), text.length);
+    while (rp_cursor_line(&c, &line, &length)) {
+        rp_text_clean(&clean, line, length);
+        rp_buf_putc(&clean, '\n');
+    }
+    (void)rp_write_full(STDERR_FILENO, rp_buf_text(&clean), clean.length);
     rp_buf_release(&text);
+    rp_buf_release(&clean);
 }
 
 enum rp_status rp_print(const struct rp_buf *out, struct rp_err *err)

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "cli/settings.h"
 
-/* "rowprof: " and the text and a newline, on stderr. */
+/* "rowprof: " and the text and a newline, on stderr. What would drive a terminal is made visible: texts quote names and files that others made. */
 void rp_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The whole of `out` to stdout. RP_IO. */

@@ -270,14 +270,3 @@ enum rp_status rp_profile_count(struct rp_profile *p, uint32_t thread, uint32_t 
         p->nblocks = (uint32_t)block + 1;
     return RP_OK;
 }
-
-void rp_profile_walk(const struct rp_profile *p, uint32_t node, rp_frame_visit *visit, void *context)
-{
-    for (; node; node = p->nodes.at[node].parent) {
-        uint32_t location = p->nodes.at[node].location;
-        const struct rp_location *l = &p->locations.at[location];
-
-        for (uint32_t i = 0; i < l->nlines; i++)
-            visit(context, location, &p->lines.at[l->first_line + i]);
-    }
-}

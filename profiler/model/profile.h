@@ -256,8 +256,4 @@ uint32_t rp_profile_holder_waiter(const struct rp_profile *p, size_t holder);
 
 const char *rp_profile_text(const struct rp_profile *p, uint32_t string);
 
-/* Calls `visit` for each function from `node` to the root, inlined ones included, leaf first. Locations must be symbolized. */
-typedef void rp_frame_visit(void *context, uint32_t location, const struct rp_line *line);
-void rp_profile_walk(const struct rp_profile *p, uint32_t node, rp_frame_visit *visit, void *context);
-
 #endif

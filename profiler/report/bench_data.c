@@ -2,7 +2,6 @@
 /* A benchmark for programs: JSON with all figures, CSV with one row per configuration. See bench_report.h. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "report/bench_report.h"
 #include "report/json_writer.h"
@@ -179,22 +178,6 @@ void rp_bench_emit_json(const struct rp_bench_report *r, struct rp_buf *out)
     rp_buf_putc(out, '\n');
 }
 
-static void put_field(struct rp_buf *out, const char *name)
-{
-    struct rp_buf clean = {0};
-
-    rp_text_clean(&clean, name, strlen(name));
-    rp_buf_putc(out, '"');
-    for (const char *c = rp_buf_text(&clean); *c; c++) {
-        if (*c == '"')
-            rp_buf_putc(out, '"');
-        rp_buf_putc(out, *c);
-    }
-    rp_buf_putc(out, '"');
-    out->failed |= clean.failed;
-    rp_buf_release(&clean);
-}
-
 static void put_value(struct rp_buf *out, double value)
 {
     rp_buf_putc(out, ',');
@@ -211,7 +194,7 @@ void rp_bench_emit_csv(const struct rp_bench_report *r, struct rp_buf *out)
                                 row->floor,       row->arm[RP_ARM_OLD].mean, row->arm[RP_ARM_NEW].mean};
         const double second[] = {row->accuracy[0], row->accuracy[1], row->accuracy[2], row->welch.t, row->welch.df, row->detectable};
 
-        put_field(out, r->bench->configs.at[row->config].name);
+        rp_text_csv(out, r->bench->configs.at[row->config].name);
         for (size_t k = 0; k < sizeof first / sizeof *first; k++)
             put_value(out, first[k]);
         rp_buf_printf(out, ",%s", verdict_keys[row->verdict]);

@@ -50,11 +50,6 @@ struct rp_bench_format {
 extern const struct rp_bench_format rp_bench_formats[];
 const struct rp_bench_format *rp_bench_format_find(const char *name);
 
-/* The footer and the note on the shape, one line of text each, without colours; for text and Markdown. */
-void rp_bench_put_summary(const struct rp_bench_report *report, const char *before, struct rp_buf *out);
-
-void rp_bench_emit_text(const struct rp_bench_report *report, struct rp_buf *out);
-void rp_bench_emit_markdown(const struct rp_bench_report *report, struct rp_buf *out);
 void rp_bench_emit_json(const struct rp_bench_report *report, struct rp_buf *out);
 void rp_bench_emit_csv(const struct rp_bench_report *report, struct rp_buf *out);
 

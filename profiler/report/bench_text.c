@@ -11,23 +11,6 @@
 #include "report/style.h"
 #include "report/utf8.h"
 
-const struct rp_bench_format rp_bench_formats[] = {
-    {"text", rp_bench_emit_text},
-    {"json", rp_bench_emit_json},
-    {"csv", rp_bench_emit_csv},
-    {"markdown", rp_bench_emit_markdown},
-    {0},
-};
-
-const struct rp_bench_format *rp_bench_format_find(const char *name)
-{
-    for (const struct rp_bench_format *f = rp_bench_formats; f->name; f++) {
-        if (!strcmp(f->name, name))
-            return f;
-    }
-    return NULL;
-}
-
 enum { COLUMNS = 9, CONFIG = 8 };
 
 static const char *const heads[COLUMNS] = {"improvement", "95 %", "p", "Holm", "floor", "old", "new", "verdict", "config"};
@@ -261,7 +244,8 @@ static void put_shape(const struct rp_bench_shape_note *s, const char *before, s
                       s->suspects[i].p);
 }
 
-void rp_bench_put_summary(const struct rp_bench_report *r, const char *before, struct rp_buf *out)
+/* The footer and the note on the shape, one line of text each, without colours; for text and Markdown. */
+static void put_summary(const struct rp_bench_report *r, const char *before, struct rp_buf *out)
 {
     const struct rp_bench_verdicts *v = r->verdicts;
 
@@ -303,25 +287,15 @@ static void put_programs(const struct rp_bench_report *r, struct rp_buf *out)
     rp_buf_putc(out, '\n');
 }
 
-void rp_bench_emit_text(const struct rp_bench_report *r, struct rp_buf *out)
+static void emit_text(const struct rp_bench_report *r, struct rp_buf *out)
 {
     put_programs(r, out);
     put_table(r, out);
     rp_buf_putc(out, '\n');
-    rp_bench_put_summary(r, "", out);
+    put_summary(r, "", out);
 }
 
-/* A cell of Markdown: a bar would end it. */
-static void put_escaped(struct rp_buf *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '|' || *text == '*' || *text == '_' || *text == '<')
-            rp_buf_putc(out, '\\');
-        rp_buf_putc(out, *text);
-    }
-}
-
-void rp_bench_emit_markdown(const struct rp_bench_report *r, struct rp_buf *out)
+static void emit_markdown(const struct rp_bench_report *r, struct rp_buf *out)
 {
     struct rp_buf cell = {0};
 
@@ -338,7 +312,7 @@ void rp_bench_emit_markdown(const struct rp_bench_report *r, struct rp_buf *out)
             rp_buf_clear(&cell);
             put_cell(r, &r->verdicts->rows.at[i], c, &cell);
             rp_buf_putc(out, ' ');
-            put_escaped(out, rp_buf_text(&cell));
+            rp_text_markdown(out, rp_buf_text(&cell));
             rp_buf_puts(out, " |");
         }
         rp_buf_putc(out, '\n');
@@ -346,5 +320,22 @@ void rp_bench_emit_markdown(const struct rp_bench_report *r, struct rp_buf *out)
     out->failed |= cell.failed;
     rp_buf_release(&cell);
     rp_buf_putc(out, '\n');
-    rp_bench_put_summary(r, "- ", out);
+    put_summary(r, "- ", out);
+}
+
+const struct rp_bench_format rp_bench_formats[] = {
+    {"text", emit_text},
+    {"json", rp_bench_emit_json},
+    {"csv", rp_bench_emit_csv},
+    {"markdown", emit_markdown},
+    {0},
+};
+
+const struct rp_bench_format *rp_bench_format_find(const char *name)
+{
+    for (const struct rp_bench_format *f = rp_bench_formats; f->name; f++) {
+        if (!strcmp(f->name, name))
+            return f;
+    }
+    return NULL;
 }

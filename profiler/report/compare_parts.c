@@ -7,6 +7,8 @@
 
 #include "report/style.h"
 
+#include "report/figures.h"
+
 const char *rp_compare_name(const struct rp_tally_keys *keys, uint32_t key)
 {
     return rp_intern_text(&keys->text, keys->keys.at[key].name);
@@ -19,12 +21,10 @@ const char *rp_compare_module(const struct rp_tally_keys *keys, uint32_t key)
 
 void rp_compare_share(struct rp_buf *out, double share, bool below)
 {
-    double p = 100 * share;
-
     if (below)
         rp_buf_puts(out, "-");
     else
-        rp_buf_printf(out, p > 0 && p < 0.0095 ? "%.1g %%" : p > 0 && p < 0.095 ? "%.2f %%" : "%.1f %%", p);
+        rp_figure_put_percent(out, share);
 }
 
 /* A cell of what `text` holds; releases that. */
@@ -80,17 +80,4 @@ void rp_compare_table(struct rp_grid *grid, const struct rp_compare_style *style
     else
         rp_grid_text(grid, style->width, symbols, style->verbose, out);
     rp_grid_release(grid);
-}
-
-void rp_compare_json_notes(struct rp_json *w, const struct rp_compare_notes *notes)
-{
-    rp_json_key(w, "notes");
-    rp_json_begin(w, '[');
-    for (size_t i = 0; i < notes->notes.n; i++) {
-        rp_json_begin_inline(w, '{');
-        rp_json_key_string(w, "id", notes->notes.at[i].id);
-        rp_json_key_string(w, "text", notes->notes.at[i].text);
-        rp_json_end(w);
-    }
-    rp_json_end(w);
 }

@@ -5,7 +5,7 @@
 
 #include "report/compare_report.h"
 #include "report/grid.h"
-#include "report/json_writer.h"
+#include "report/json_parts.h"
 
 #define RP_DOT " \xc2\xb7 "
 #define RP_PLUS_MINUS "\xc2\xb1"
@@ -27,8 +27,5 @@ void rp_compare_line(const struct rp_compare_style *style, const char *begin, co
 
 /* The table as Markdown or text; `symbols` as in rp_grid_text. Releases it. */
 void rp_compare_table(struct rp_grid *grid, const struct rp_compare_style *style, bool symbols, struct rp_buf *out);
-
-/* The key "notes". */
-void rp_compare_json_notes(struct rp_json *w, const struct rp_compare_notes *notes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The seam between a gathered report and its forms: one file per format, all in one table. To add an output: write emit_NAME.c with the two
- * functions, put its struct into `rp_emit_formats` (report.c), describe it in README.md, and give it a golden test. */
+ * functions, put its struct into the table in report.c, describe it in README.md, and give it a golden test. */
 #ifndef RP_REPORT_EMIT_H
 #define RP_REPORT_EMIT_H
 
@@ -23,9 +23,6 @@ struct rp_emit_ops {
 };
 
 extern const struct rp_emit_ops rp_emit_text, rp_emit_json, rp_emit_csv;
-
-/* All formats, ends with NULL. */
-extern const struct rp_emit_ops *const rp_emit_formats[];
 
 /* NULL: no such format. */
 const struct rp_emit_ops *rp_emit_find(const char *name);

@@ -2,36 +2,11 @@
 /* The table as CSV (RFC 4180: CRLF, quotes doubled, a header row), for spreadsheets: the categories, or the rows of --by. Names are clean UTF-8, so
  * one row is one line whatever a symbol holds. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "report/emit.h"
 #include "report/text_waits.h"
 #include "report/unclaimed.h"
 #include "report/utf8.h"
-
-static const char *const kinds[] = {[CAT_COST] = "cost", [CAT_WAIT] = "wait", [CAT_IDLE] = "idle"};
-
-static void put_field(struct rp_buf *out, const char *name)
-{
-    struct rp_buf clean = {0};
-    const char *text;
-
-    rp_text_clean(&clean, name, strlen(name));
-    text = rp_buf_text(&clean);
-    if (!text[strcspn(text, ",\"")] && *text != ' ') {
-        rp_buf_puts(out, text);
-    } else {
-        rp_buf_putc(out, '"');
-        for (; *text; text++) {
-            if (*text == '"')
-                rp_buf_putc(out, '"');
-            rp_buf_putc(out, *text);
-        }
-        rp_buf_putc(out, '"');
-    }
-    out->failed |= clean.failed;
-    rp_buf_release(&clean);
-}
 
 static void categories(const struct rp_report *r, struct rp_buf *out)
 {
@@ -40,11 +15,11 @@ static void categories(const struct rp_report *r, struct rp_buf *out)
         const struct rp_category_row *row = &r->categories.rows.at[i];
         const struct cat_category *category = cat_rules_category(r->rules, row->category);
 
-        put_field(out, category->id);
+        rp_text_csv(out, category->id);
         rp_buf_putc(out, ',');
-        put_field(out, category->name);
-        rp_buf_printf(out, ",%s,%" PRIu64 ",%.6f,%.6f,%.6f,%" PRIu64 ",%" PRIu64 "\r\n", kinds[category->kind], row->samples, row->share, row->low,
-                      row->high, row->total, row->inherited);
+        rp_text_csv(out, category->name);
+        rp_buf_printf(out, ",%s,%" PRIu64 ",%.6f,%.6f,%.6f,%" PRIu64 ",%" PRIu64 "\r\n", cat_kind_word(category->kind), row->samples, row->share,
+                      row->low, row->high, row->total, row->inherited);
     }
 }
 
@@ -53,17 +28,17 @@ static void put_key(const struct rp_report *r, uint32_t key, struct rp_buf *out)
     const struct rp_profile *p = r->profile;
 
     if (r->options.by == RP_BY_FUNCTION) {
-        put_field(out, rp_profile_text(p, p->functions.at[key].name));
+        rp_text_csv(out, rp_profile_text(p, p->functions.at[key].name));
         rp_buf_putc(out, ',');
-        put_field(out, rp_profile_text(p, p->functions.at[key].module));
+        rp_text_csv(out, rp_profile_text(p, p->functions.at[key].module));
     } else if (r->options.by == RP_BY_THREAD) {
         rp_buf_printf(out, "%" PRIu32 ",%" PRIu32 ",", p->processes.at[p->threads.at[key].process].pid, p->threads.at[key].tid);
-        put_field(out, rp_profile_text(p, p->threads.at[key].comm));
+        rp_text_csv(out, rp_profile_text(p, p->threads.at[key].comm));
     } else if (r->options.by == RP_BY_PROCESS) {
         rp_buf_printf(out, "%" PRIu32 ",", p->processes.at[key].pid);
-        put_field(out, rp_profile_text(p, p->processes.at[key].command));
+        rp_text_csv(out, rp_profile_text(p, p->processes.at[key].command));
     } else {
-        put_field(out, rp_profile_text(p, key));
+        rp_text_csv(out, rp_profile_text(p, key));
     }
 }
 
@@ -110,11 +85,11 @@ static void waits(const struct rp_report *r, struct rp_buf *out)
         const struct rp_wait_row *row = &r->waits->rows.at[i];
         const struct cat_category *category = row->category == RP_WAIT_UNSEEN ? NULL : cat_rules_category(r->rules, row->category);
 
-        put_field(out, category ? category->id : "wait.unseen");
+        rp_text_csv(out, category ? category->id : "wait.unseen");
         rp_buf_putc(out, ',');
-        put_field(out, category ? category->name : "stack not seen");
-        rp_buf_printf(out, ",%s,%.1f,%.6f,%.6f,%.6f,%.9f,%.9f,%.9f,%.9f,%s\r\n", kinds[category ? category->kind : CAT_WAIT], row->waits, row->seconds,
-                      row->half, row->share, row->mean_s, row->p50_s, row->p99_s, row->max_s, exact(r));
+        rp_text_csv(out, category ? category->name : "stack not seen");
+        rp_buf_printf(out, ",%s,%.1f,%.6f,%.6f,%.6f,%.9f,%.9f,%.9f,%.9f,%s\r\n", cat_kind_word(category ? category->kind : CAT_WAIT), row->waits,
+                      row->seconds, row->half, row->share, row->mean_s, row->p50_s, row->p99_s, row->max_s, exact(r));
     }
 }
 
@@ -124,7 +99,7 @@ static void idle(const struct rp_report *r, struct rp_buf *out)
     for (size_t i = 0; r->waits && i < r->waits->idle.n; i++) {
         const struct rp_idle_group *g = &r->waits->idle.at[i];
 
-        put_field(out, g->name);
+        rp_text_csv(out, g->name);
         rp_buf_printf(out, ",%s,%" PRIu32 ",%.1f,%.6f,%s\r\n", cat_rules_rule(r->rules, g->rule)->id, g->threads, g->waits, g->seconds, exact(r));
     }
 }
@@ -138,7 +113,7 @@ static void locks(const struct rp_report *r, struct rp_buf *out)
         struct rp_buf name = {0};
 
         rp_text_lock_name(r, i, 0, &name);
-        put_field(out, rp_buf_text(&name));
+        rp_text_csv(out, rp_buf_text(&name));
         rp_buf_printf(out, ",%" PRIu32 ",0x%" PRIx64 ",%.1f,%.6f,%.6f,%.9f,", r->profile->processes.at[lock->process].pid, lock->address, row->waits,
                       row->seconds, row->share, row->max_s);
         if (!row->of_all)
@@ -187,11 +162,11 @@ static void unclaimed(const struct rp_report *r, struct rp_buf *out)
         struct rp_buf value = {0};
         const char *key = rp_unclaimed_pattern(r, row->function, &value);
 
-        put_field(out, rp_profile_text(r->profile, f->name));
+        rp_text_csv(out, rp_profile_text(r->profile, f->name));
         rp_buf_putc(out, ',');
-        put_field(out, rp_profile_text(r->profile, f->module));
+        rp_text_csv(out, rp_profile_text(r->profile, f->module));
         rp_buf_printf(out, ",%" PRIu64 ",%s,%s,", row->samples, row->inherited ? cat_rules_category(r->rules, row->category)->id : "", key);
-        put_field(out, rp_buf_text(&value));
+        rp_text_csv(out, rp_buf_text(&value));
         rp_buf_puts(out, rp_unclaimed_in_kernel(r, row->function) ? ",kernel\r\n" : ",user\r\n");
         out->failed |= value.failed;
         rp_buf_release(&value);

@@ -303,7 +303,7 @@ static void json(const struct rp_diff_report *r, struct rp_buf *out)
     rp_json_key_u64(&w, "samples_a", d->left_out_samples[0]);
     rp_json_key_u64(&w, "samples_b", d->left_out_samples[1]);
     rp_json_end(&w);
-    rp_compare_json_notes(&w, &r->notes);
+    rp_json_notes(&w, r->notes.notes.at, r->notes.notes.n);
     rp_json_end(&w);
     rp_buf_putc(out, '\n');
 }

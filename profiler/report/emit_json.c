@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The report for programs. Keys, types and units are in README.md and do not change within a schema number; keys may be added. Trees are flat, in
  * pre-order with a depth, because readers of JSON recurse: the stack of a deep recursion nested as JSON is refused by most of them. */
-#include <string.h>
 
 #include "report/emit.h"
-#include "report/json_writer.h"
+#include "report/json_parts.h"
 #include "report/json_waits.h"
 #include "report/unclaimed.h"
 
-enum { SCHEMA = 1, SHARE_DIGITS = 6, SECONDS_DIGITS = 6, WAITS_DIGITS = 1 };
-
-static const char *const kinds[] = {[CAT_COST] = "cost", [CAT_WAIT] = "wait", [CAT_IDLE] = "idle"};
+enum { SCHEMA = 1, SHARE_DIGITS = RP_JSON_SHARE_DIGITS, SECONDS_DIGITS = RP_JSON_SECONDS_DIGITS, WAITS_DIGITS = RP_JSON_WAITS_DIGITS };
 
 static const char *text(const struct rp_report *r, uint32_t string)
 {
@@ -96,18 +93,6 @@ static void idle(const struct rp_report *r, struct rp_json *w)
     rp_json_end(w);
 }
 
-static void category_id(const struct rp_report *r, struct rp_json *w, const char *key, uint32_t category)
-{
-    rp_json_key_string(w, key, cat_rules_category(r->rules, category)->id);
-}
-
-static void interval(struct rp_json *w, double share, double low, double high)
-{
-    rp_json_key_double(w, "share", share, SHARE_DIGITS);
-    rp_json_key_double(w, "low", low, SHARE_DIGITS);
-    rp_json_key_double(w, "high", high, SHARE_DIGITS);
-}
-
 static void categories(const struct rp_report *r, struct rp_json *w)
 {
     rp_json_key(w, "categories");
@@ -119,16 +104,16 @@ static void categories(const struct rp_report *r, struct rp_json *w)
         rp_json_begin_inline(w, '{');
         rp_json_key_string(w, "id", category->id);
         rp_json_key_string(w, "name", category->name);
-        rp_json_key_string(w, "kind", kinds[category->kind]);
+        rp_json_key_string(w, "kind", cat_kind_word(category->kind));
         rp_json_key_u64(w, "samples", row->samples);
-        interval(w, row->share, row->low, row->high);
+        rp_json_interval(w, row->share, row->low, row->high);
         rp_json_key_u64(w, "total", row->total);
         rp_json_key_u64(w, "inherited", row->inherited);
         rp_json_key(w, "paid_by");
         rp_json_begin(w, '[');
         for (size_t k = 0; k < row->payers.n; k++) {
             rp_json_begin(w, '{');
-            category_id(r, w, "id", row->payers.at[k].category);
+            rp_json_key_category(w, "id", r, row->payers.at[k].category);
             rp_json_key_u64(w, "samples", row->payers.at[k].samples);
             rp_json_end(w);
         }
@@ -176,7 +161,7 @@ static void process_rows(const struct rp_report *r, struct rp_json *w)
         rp_json_key_u64(w, "generation", p->processes.at[row->key].generation);
         rp_json_key_string(w, "command", text(r, p->processes.at[row->key].command));
         rp_json_key_u64(w, "self", row->self);
-        interval(w, row->share, row->low, row->high);
+        rp_json_interval(w, row->share, row->low, row->high);
         rp_json_end(w);
     }
     rp_json_end(w);
@@ -195,7 +180,7 @@ static void module_rows(const struct rp_report *r, struct rp_json *w)
         rp_json_key_string(w, "module", text(r, row->key));
         rp_json_key_u64(w, "self", row->self);
         rp_json_key_u64(w, "total", row->total);
-        interval(w, row->share, row->low, row->high);
+        rp_json_interval(w, row->share, row->low, row->high);
         rp_json_end(w);
     }
     rp_json_end(w);
@@ -234,7 +219,7 @@ static void thread_row(const struct rp_report *r, struct rp_json *w, uint32_t th
             continue;
         rp_json_key_u64(w, "self", row->self);
         rp_json_key_u64(w, "total", row->total);
-        interval(w, row->share, row->low, row->high);
+        rp_json_interval(w, row->share, row->low, row->high);
     }
     thread_times(r, w, thread);
     rp_json_end(w);
@@ -258,7 +243,7 @@ static void function_share(struct rp_json *w, const char *key, uint64_t samples,
     rp_json_key(w, key);
     rp_json_begin(w, '{');
     rp_json_key_u64(w, "samples", samples);
-    interval(w, of ? (double)samples / (double)of : 0, low, high);
+    rp_json_interval(w, of ? (double)samples / (double)of : 0, low, high);
     rp_json_end(w);
 }
 
@@ -326,7 +311,7 @@ static void tree(const struct rp_report *r, struct rp_json *w, const struct rp_r
         rp_json_key(w, "category");
         rp_json_null(w);
     } else {
-        category_id(r, w, "category", t->category);
+        rp_json_key_category(w, "category", r, t->category);
     }
     rp_json_key_u64(w, timed ? "ns" : "samples", t->tree.samples);
     rp_json_key_u64(w, timed ? "min_ns" : "min_samples", t->min_samples);
@@ -357,19 +342,6 @@ static void trees(const struct rp_report *r, struct rp_json *w, bool timed)
     rp_json_end(w);
 }
 
-static void notes(const struct rp_report *r, struct rp_json *w)
-{
-    rp_json_key(w, "notes");
-    rp_json_begin(w, '[');
-    for (size_t i = 0; i < r->notes.n; i++) {
-        rp_json_begin_inline(w, '{');
-        rp_json_key_string(w, "id", r->notes.at[i].id);
-        rp_json_key_string(w, "text", r->notes.at[i].text);
-        rp_json_end(w);
-    }
-    rp_json_end(w);
-}
-
 static void emit(const struct rp_report *r, struct rp_buf *out)
 {
     struct rp_json w = {.out = out};
@@ -390,7 +362,7 @@ static void emit(const struct rp_report *r, struct rp_buf *out)
     trees(r, &w, false);
     if (r->waits)
         trees(r, &w, true);
-    notes(r, &w);
+    rp_json_notes(&w, r->notes.at, r->notes.n);
     rp_json_end(&w);
 }
 

@@ -327,7 +327,7 @@ static void json(const struct rp_shapes_report *r, struct rp_buf *out)
             json_row(r, t, &r->shapes[t]->rows.at[i], &w);
         rp_json_end(&w);
     }
-    rp_compare_json_notes(&w, &r->notes);
+    rp_json_notes(&w, r->notes.notes.at, r->notes.notes.n);
     rp_json_end(&w);
     rp_buf_putc(out, '\n');
 }

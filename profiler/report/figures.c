@@ -22,7 +22,7 @@ void rp_figure_put_percent(struct rp_buf *out, double share)
     rp_buf_puts(out, text);
 }
 
-void rp_figure_duration(char *to, size_t size, double seconds)
+static void duration(char *to, size_t size, double seconds)
 {
     static const struct {
         double unit;
@@ -45,7 +45,7 @@ void rp_figure_put_duration(struct rp_buf *out, double seconds)
 {
     char text[32];
 
-    rp_figure_duration(text, sizeof text, seconds);
+    duration(text, sizeof text, seconds);
     rp_buf_puts(out, text);
 }
 
@@ -72,6 +72,6 @@ void rp_figure_right_duration(struct rp_buf *out, double seconds, size_t columns
 {
     char text[32];
 
-    rp_figure_duration(text, sizeof text, seconds);
+    duration(text, sizeof text, seconds);
     rp_figure_right(out, text, columns);
 }

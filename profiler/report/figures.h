@@ -13,7 +13,6 @@ void rp_figure_percent(char *to, size_t size, double share);
 void rp_figure_put_percent(struct rp_buf *out, double share);
 
 /* "4.51 s", "138 µs", "1.20 ms", "0 s". */
-void rp_figure_duration(char *to, size_t size, double seconds);
 void rp_figure_put_duration(struct rp_buf *out, double seconds);
 
 /* Right-aligned in `columns`. What fills them has a blank before it all the same, but at the beginning of a line. */

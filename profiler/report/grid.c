@@ -183,15 +183,6 @@ void rp_grid_text(const struct rp_grid *grid, size_t width, bool symbols, bool v
     }
 }
 
-static void put_markdown(struct rp_buf *out, const char *text)
-{
-    for (; *text; text++) {
-        if (strchr("|\\<>*_`[]", *text))
-            rp_buf_putc(out, '\\');
-        rp_buf_putc(out, *text);
-    }
-}
-
 void rp_grid_markdown(const struct rp_grid *grid, struct rp_buf *out)
 {
     size_t rows;
@@ -207,24 +198,11 @@ void rp_grid_markdown(const struct rp_grid *grid, struct rp_buf *out)
                 continue;
             }
             rp_buf_putc(out, ' ');
-            put_markdown(out, r ? cell(grid, r - 2, c) : grid->column[c].title);
+            rp_text_markdown(out, r ? cell(grid, r - 2, c) : grid->column[c].title);
             rp_buf_puts(out, " |");
         }
         rp_buf_putc(out, '\n');
     }
-}
-
-static void put_csv(struct rp_buf *out, const char *text)
-{
-    bool quoted = text[strcspn(text, ",\"\r\n")] || *text == ' ';
-
-    rp_buf_puts(out, quoted ? "\"" : "");
-    for (; *text; text++) {
-        if (*text == '"')
-            rp_buf_putc(out, '"');
-        rp_buf_putc(out, *text);
-    }
-    rp_buf_puts(out, quoted ? "\"" : "");
 }
 
 void rp_grid_csv(const struct rp_grid *grid, struct rp_buf *out)
@@ -237,7 +215,7 @@ void rp_grid_csv(const struct rp_grid *grid, struct rp_buf *out)
     for (size_t r = 0; r <= rows; r++) {
         for (size_t c = 0; c < grid->columns; c++) {
             rp_buf_puts(out, c ? "," : "");
-            put_csv(out, r ? cell(grid, r - 1, c) : grid->column[c].title);
+            rp_text_csv(out, r ? cell(grid, r - 1, c) : grid->column[c].title);
         }
         rp_buf_puts(out, "\r\n");
     }

@@ -4,27 +4,14 @@
 
 #include <inttypes.h>
 
+#include "report/json_parts.h"
 #include "report/text_waits.h"
 
-enum { SHARE_DIGITS = 6, SECONDS_DIGITS = 6, WAIT_DIGITS = 9, WAITS_DIGITS = 1 };
-
-static const char *const kinds[] = {[CAT_COST] = "cost", [CAT_WAIT] = "wait", [CAT_IDLE] = "idle"};
+enum { SHARE_DIGITS = RP_JSON_SHARE_DIGITS, SECONDS_DIGITS = RP_JSON_SECONDS_DIGITS, WAIT_DIGITS = 9, WAITS_DIGITS = RP_JSON_WAITS_DIGITS };
 
 static const char *text(const struct rp_report *r, uint32_t string)
 {
     return rp_profile_text(r->profile, string);
-}
-
-static void category_id(const struct rp_report *r, struct rp_json *w, const char *key, uint32_t category)
-{
-    rp_json_key_string(w, key, cat_rules_category(r->rules, category)->id);
-}
-
-static void interval(struct rp_json *w, double share, double low, double high)
-{
-    rp_json_key_double(w, "share", share, SHARE_DIGITS);
-    rp_json_key_double(w, "low", low, SHARE_DIGITS);
-    rp_json_key_double(w, "high", high, SHARE_DIGITS);
 }
 
 static void category_name(const struct rp_report *r, struct rp_json *w, uint32_t at)
@@ -33,7 +20,7 @@ static void category_name(const struct rp_report *r, struct rp_json *w, uint32_t
 
     rp_json_key_string(w, "id", category ? category->id : "wait.unseen");
     rp_json_key_string(w, "name", category ? category->name : "stack not seen");
-    rp_json_key_string(w, "kind", kinds[category ? category->kind : CAT_WAIT]);
+    rp_json_key_string(w, "kind", cat_kind_word(category ? category->kind : CAT_WAIT));
 }
 
 static void waiting(const struct rp_report *r, struct rp_json *w)
@@ -57,7 +44,7 @@ static void waiting(const struct rp_report *r, struct rp_json *w)
         rp_json_begin(w, '[');
         for (size_t k = 0; k < row->payers.n; k++) {
             rp_json_begin(w, '{');
-            category_id(r, w, "id", row->payers.at[k].category);
+            rp_json_key_category(w, "id", r, row->payers.at[k].category);
             rp_json_key_double(w, "seconds", row->payers.at[k].seconds, SECONDS_DIGITS);
             rp_json_end(w);
         }
@@ -76,7 +63,7 @@ static void lock_parts(const struct rp_report *r, struct rp_json *w, const char 
 
         rp_json_begin(w, '{');
         if (parts[i].category != RP_WAIT_UNSEEN) {
-            category_id(r, w, "category", parts[i].category);
+            rp_json_key_category(w, "category", r, parts[i].category);
             rp_json_key_string(w, "state", parts[i].blocked ? "blocked" : "running");
         } else if (known) {
             rp_json_key_u64(w, "tid", r->profile->threads.at[parts[i].thread].tid);
@@ -179,7 +166,7 @@ void rp_json_wall(const struct rp_report *r, struct rp_json *w)
         rp_json_begin_inline(w, '{');
         category_name(r, w, row->category);
         rp_json_key_double(w, "seconds", row->share * r->waits->cpu, SECONDS_DIGITS);
-        interval(w, row->share * on_cpu, row->low * on_cpu, row->high * on_cpu);
+        rp_json_interval(w, row->share * on_cpu, row->low * on_cpu, row->high * on_cpu);
         rp_json_end(w);
     }
     for (size_t i = 0; i < r->waits->rows.n; i++) {
@@ -189,7 +176,7 @@ void rp_json_wall(const struct rp_report *r, struct rp_json *w)
         rp_json_begin_inline(w, '{');
         category_name(r, w, row->category);
         rp_json_key_double(w, "seconds", row->seconds, SECONDS_DIGITS);
-        interval(w, row->share, row->share - half, row->share + half);
+        rp_json_interval(w, row->share, row->share - half, row->share + half);
         rp_json_end(w);
     }
     rp_json_begin_inline(w, '{');

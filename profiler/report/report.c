@@ -20,13 +20,13 @@ static const uint64_t wait_parts = 200, wait_parts_full = 1000;
 /* A category below this share gets no tree of its own accord. */
 static const double auto_share = 0.05;
 
-const struct rp_emit_ops *const rp_emit_formats[] = {&rp_emit_text, &rp_emit_json, &rp_emit_csv, NULL};
+static const struct rp_emit_ops *const formats[] = {&rp_emit_text, &rp_emit_json, &rp_emit_csv, NULL};
 
 const struct rp_emit_ops *rp_emit_find(const char *name)
 {
-    for (size_t i = 0; rp_emit_formats[i]; i++) {
-        if (!strcmp(rp_emit_formats[i]->name, name))
-            return rp_emit_formats[i];
+    for (size_t i = 0; formats[i]; i++) {
+        if (!strcmp(formats[i]->name, name))
+            return formats[i];
     }
     return NULL;
 }

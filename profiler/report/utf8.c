@@ -99,6 +99,32 @@ void rp_text_clean(struct rp_buf *out, const char *text, size_t length)
     }
 }
 
+void rp_text_csv(struct rp_buf *out, const char *text)
+{
+    bool quoted = text[strcspn(text, ",\"")] || *text == ' ';
+    struct rp_buf clean = {0};
+
+    rp_text_clean(&clean, text, strlen(text));
+    rp_buf_puts(out, quoted ? "\"" : "");
+    for (const char *c = rp_buf_text(&clean); *c; c++) {
+        if (*c == '"')
+            rp_buf_putc(out, '"');
+        rp_buf_putc(out, *c);
+    }
+    rp_buf_puts(out, quoted ? "\"" : "");
+    out->failed |= clean.failed;
+    rp_buf_release(&clean);
+}
+
+void rp_text_markdown(struct rp_buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("|\\<>*_`[]", *text))
+            rp_buf_putc(out, '\\');
+        rp_buf_putc(out, *text);
+    }
+}
+
 void rp_text_count(struct rp_buf *out, uint64_t n)
 {
     char digits[24];

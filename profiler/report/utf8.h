@@ -29,9 +29,14 @@ size_t rp_text_columns(const char *text, size_t length);
 /* Appends `text` as valid UTF-8 without control characters. */
 void rp_text_clean(struct rp_buf *out, const char *text, size_t length);
 
-/* Appends a function name, clean and at most `columns` wide (0: as long as it is). Without `parameters` they become `(...)` and a
- * return type is left out; when it does not
- * fit, template arguments become `<...>`, and at last the middle is left out. Brackets that were balanced stay balanced. */
+/* Appends a field of CSV (RFC 4180), clean, so without line ends; in quotes where commas, quotes or a leading space ask for them. */
+void rp_text_csv(struct rp_buf *out, const char *text);
+
+/* Appends a text that is clean already as a cell of Markdown: what would end or mark it up is escaped. */
+void rp_text_markdown(struct rp_buf *out, const char *text);
+
+/* Appends a function name, clean and at most `columns` wide (0: as long as it is). Without `parameters` they become `(...)` and a return type is
+ * left out; when it does not fit, template arguments become `<...>`, and at last the middle is left out. Brackets that were balanced stay balanced. */
 void rp_text_symbol(struct rp_buf *out, const char *name, size_t columns, bool parameters);
 
 /* Appends any other text, clean, its middle left out to fit. */

@@ -25,30 +25,6 @@ enum {
     CPUS_MAX = 64, /* beyond, the samples of others that are dropped would cost more than is won */
 };
 
-bool rp_perf_ids_add(struct rp_perf_ids *ids, uint64_t id)
-{
-    uint64_t *slot = rp_vec_add(&ids->at);
-
-    if (slot)
-        *slot = id;
-    return slot != NULL;
-}
-
-bool rp_perf_ids_have(const struct rp_perf_ids *ids, uint64_t id)
-{
-    size_t low = 0, high = ids->at.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (ids->at.at[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < ids->at.n && ids->at.at[low] == id;
-}
-
 /* A CPU that is switched off needs none. */
 static bool open_clock(struct rp_perf_sampler *s, uint32_t ring, struct rp_perf_events *clocks)
 {

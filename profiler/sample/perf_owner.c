@@ -95,3 +95,27 @@ void rp_perf_owners_release(struct rp_perf_owners *owners)
     rp_free(owners->slots);
     *owners = (struct rp_perf_owners){0};
 }
+
+bool rp_perf_ids_add(struct rp_perf_ids *ids, uint64_t id)
+{
+    uint64_t *slot = rp_vec_add(&ids->at);
+
+    if (slot)
+        *slot = id;
+    return slot != NULL;
+}
+
+bool rp_perf_ids_have(const struct rp_perf_ids *ids, uint64_t id)
+{
+    size_t low = 0, high = ids->at.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (ids->at.at[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < ids->at.n && ids->at.at[low] == id;
+}

@@ -3,13 +3,16 @@
  *
  * A thread that is born while events are being opened may be covered twice: it inherits its parent's event and is then found in the list of threads. The
  * same goes for the moment in which events are replaced. Each record carries the id of the event as opened, so the first id seen for a
- * (CPU, thread) is taken and records of another are dropped, unless it belongs to a later generation of events: ids only grow. */
+ * (CPU, thread) is taken and records of another are dropped, unless it belongs to a later generation of events: ids only grow. By its id a record also
+ * tells what kind of event wrote it (struct rp_perf_ids). */
 #ifndef RP_SAMPLE_PERF_OWNER_H
 #define RP_SAMPLE_PERF_OWNER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/vec.h"
 
 #define RP_PERF_ENDED UINT64_MAX
 
@@ -41,5 +44,14 @@ bool rp_perf_owners_cover(const struct rp_perf_owners *owners, uint32_t cpu, uin
 /* Records are missing, so any thread may have been replaced by one of the same number. */
 void rp_perf_owners_forget_all(struct rp_perf_owners *owners);
 void rp_perf_owners_release(struct rp_perf_owners *owners);
+
+/* Ids of events of one kind, rising; rp_vec_release(&ids.at) frees it. */
+struct rp_perf_ids {
+    RP_VEC(uint64_t) at;
+};
+
+/* `id` is larger than all before: events that are opened later have larger ones. False: no memory. */
+bool rp_perf_ids_add(struct rp_perf_ids *ids, uint64_t id);
+bool rp_perf_ids_have(const struct rp_perf_ids *ids, uint64_t id);
 
 #endif

@@ -28,11 +28,6 @@ struct rp_perf_events {
     RP_VEC(struct rp_perf_event) at;
 };
 
-/* Ids of events, rising. */
-struct rp_perf_ids {
-    RP_VEC(uint64_t) at;
-};
-
 /* Events that copy stacks of threads going off the CPU, where that is allowed. */
 struct rp_perf_peeks {
     struct rp_perf_events events;
@@ -120,9 +115,6 @@ void rp_perf_set_close(struct rp_perf_sampler *s, struct rp_perf_events *events)
 /* Replaces all events by ones of `want`, for every thread there is now, switched on; closes the old ones. False: it did not fit, or was refused, and all is
  * as it was. */
 enum rp_status rp_perf_set_replace(struct rp_perf_sampler *s, const struct rp_perf_want *want, bool *done, struct rp_err *err);
-
-bool rp_perf_ids_add(struct rp_perf_ids *ids, uint64_t id);
-bool rp_perf_ids_have(const struct rp_perf_ids *ids, uint64_t id);
 
 /* After each drain: where threads switch often, the clocks of whole CPUs take over; where other processes then fill the rings, the threads' own do again.
  * RP_NOMEM only. */

@@ -152,35 +152,21 @@ ADD(wait_totals)
 ADD(waits)
 ADD(holders)
 
-static enum rp_status add_holder_waiters(struct rp_profile *p, const void *row, struct rp_err *err)
-{
-    struct rp_holder_waiter *to = p->holder_waiters.n < p->holders.n ? rp_vec_add(&p->holder_waiters) : NULL;
+/* The same, of one that may have so many rows. */
+#define ADD_SOME(list, most, why)                                                                                      \
+    static enum rp_status add_##list(struct rp_profile *p, const void *row, struct rp_err *err)                        \
+    {                                                                                                                  \
+        void *to = p->list.n < (most) ? rp_vec_add(&p->list) : NULL;                                                   \
+                                                                                                                       \
+        if (!to)                                                                                                       \
+            return p->list.n < (most) ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, why);                             \
+        memcpy(to, row, sizeof *p->list.at);                                                                           \
+        return RP_OK;                                                                                                  \
+    }
 
-    if (!to)
-        return p->holder_waiters.n < p->holders.n ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, "there are more than holders");
-    memcpy(to, row, sizeof *to);
-    return RP_OK;
-}
-
-static enum rp_status add_facts(struct rp_profile *p, const void *row, struct rp_err *err)
-{
-    struct rp_fact *to = p->facts.n < RP_FACTS_MAX ? rp_vec_add(&p->facts) : NULL;
-
-    if (!to)
-        return p->facts.n < RP_FACTS_MAX ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, "there are more than can be recorded");
-    memcpy(to, row, sizeof *to);
-    return RP_OK;
-}
-
-static enum rp_status add_rates(struct rp_profile *p, const void *row, struct rp_err *err)
-{
-    struct rp_profile_rate *to = p->rates.n < RP_RATES_MAX ? rp_vec_add(&p->rates) : NULL;
-
-    if (!to)
-        return p->rates.n < RP_RATES_MAX ? rp_fail_nomem(err) : rp_fail(err, RP_FORMAT, "there are more than can be recorded");
-    memcpy(to, row, sizeof *to);
-    return RP_OK;
-}
+ADD_SOME(holder_waiters, p->holders.n, "there are more than holders")
+ADD_SOME(facts, RP_FACTS_MAX, "there are more than can be recorded")
+ADD_SOME(rates, RP_RATES_MAX, "there are more than can be recorded")
 
 static enum rp_status added(uint32_t id, size_t before, struct rp_err *err)
 {

@@ -54,19 +54,24 @@ static bool parse_line(const char *line, size_t length, uint64_t at, struct rp_j
     return true;
 }
 
+static bool is_blank(const char *line, size_t length)
+{
+    struct rp_cursor c = rp_cursor_of(line, length);
+
+    rp_cursor_skip_blanks(&c);
+    return rp_cursor_done(&c);
+}
+
 /* `complete`: the line ended; else it is the last one and may go on. */
 static bool take_line(struct rp_jit *jit, uint32_t number, const char *line, size_t length, uint64_t at, bool complete)
 {
     struct rp_jit_file *file = &jit->files.at[number];
     struct rp_jit_entry entry;
-    bool blank, good;
 
     if (length && line[length - 1] == '\r')
         length--;
-    blank = strspn(line, " \t\r\n") >= length;
-    good = parse_line(line, length, at, &entry);
-    if (!good) {
-        jit->rejected += complete && !blank;
+    if (!parse_line(line, length, at, &entry)) {
+        jit->rejected += complete && !is_blank(line, length);
         return true;
     }
     entry.file = number & 0xfff;
@@ -190,10 +195,11 @@ enum rp_status rp_jit_read_file(struct rp_jit *jit, uint32_t number, struct rp_e
         return RP_OK;
     if (written_anew(file, (uint64_t)st.st_size)) {
         enum rp_jit_file_kind kind = file->kind;
-        int fd = dup(file->fd);
+        int fd = file->fd;
 
         file->lost = true;
-        status = fd < 0 ? RP_OK : rp_jit_add_file(jit, fd, kind, err);
+        file->fd = -1;
+        status = rp_jit_add_file(jit, fd, kind, err);
         return status || number + 1 >= jit->files.n ? status : rp_jit_read_file(jit, (uint32_t)jit->files.n - 1, err);
     }
     status = file->kind == RP_JIT_DUMP ? rp_jitdump_read(jit, number, (uint64_t)st.st_size, err)
@@ -384,8 +390,10 @@ enum rp_status rp_jit_explain(const struct rp_jit *jit, struct rp_profile *profi
 
 void rp_jit_release(struct rp_jit *jit)
 {
-    for (size_t i = 0; i < jit->files.n; i++)
-        close(jit->files.at[i].fd);
+    for (size_t i = 0; i < jit->files.n; i++) {
+        if (jit->files.at[i].fd >= 0)
+            close(jit->files.at[i].fd);
+    }
     rp_vec_release(&jit->files);
     rp_vec_release(&jit->loaded);
     rp_index_release(&jit->loaded_index);

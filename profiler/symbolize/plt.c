@@ -7,7 +7,8 @@
  *   .plt.got  ff 25 <slot>  66 90
  *
  * The trap: the n-th stub is not the n-th relocation (IRELATIVE ones and other linkers see to that), so each stub is decoded and its slot looked
- * up. Only the lazy half has no slot: there the pushed number is the position in .rela.plt. */
+ * up. Only the lazy half has no slot: there the pushed number is the position in .rela.plt. And sections of a hostile file may all be the same bytes,
+ * a hundred thousand times, so maxima are of all of them together. */
 #include "symbolize/plt.h"
 
 #include <string.h>
@@ -57,7 +58,8 @@ static bool add_relocation(struct rp_plt *plt, const struct dynsym *dynsym, cons
     return true;
 }
 
-static bool read_relocations(struct rp_plt *plt, uint32_t section)
+/* `room`: relocations that may still be read, of all sections. */
+static bool read_relocations(struct rp_plt *plt, uint32_t section, uint64_t *room)
 {
     const Elf64_Shdr *s = &plt->view->sections[section];
     struct dynsym dynsym;
@@ -66,16 +68,18 @@ static bool read_relocations(struct rp_plt *plt, uint32_t section)
     if (s->sh_type != SHT_RELA || s->sh_entsize != sizeof *piece)
         return true;
     find_dynsym(plt, s->sh_link, &dynsym);
-    for (uint64_t at = 0, count = s->sh_size / sizeof *piece; at < count && at < RP_SYMBOLS_MAX;) {
+    for (uint64_t at = 0, count = s->sh_size / sizeof *piece; at < count && *room;) {
         uint64_t n = count - at < 256 ? count - at : 256;
 
+        n = n < *room ? n : *room;
         if (!rp_elfview_read(plt->view, s->sh_offset + at * sizeof *piece, piece, (size_t)n * sizeof *piece))
             return true;
         for (uint64_t i = 0; i < n; i++) {
-            if (plt->relocations.n < RP_SYMBOLS_MAX && !add_relocation(plt, &dynsym, &piece[i]))
+            if (!add_relocation(plt, &dynsym, &piece[i]))
                 return false;
         }
         at += n;
+        *room -= n;
     }
     return true;
 }
@@ -98,7 +102,7 @@ static const struct rp_plt_relocation *relocation_at(const struct rp_plt *plt, u
 /* The slot that the relocation at position `index` of .rela.plt fills. */
 static bool slot_of_index(const struct rp_plt *plt, uint32_t index, uint64_t *slot)
 {
-    uint32_t section = rp_elfview_section(plt->view, ".rela.plt", 0);
+    uint32_t section = plt->lazy;
     Elf64_Rela rela;
 
     if (!section || index >= plt->view->sections[section].sh_size / sizeof rela ||
@@ -135,14 +139,16 @@ static bool decode(const struct rp_plt *plt, const uint8_t *code, size_t n, uint
     return true;
 }
 
-static bool add_stubs(struct rp_plt *plt, uint32_t section)
+/* `room`: bytes that may still be read, of all sections. */
+static bool add_stubs(struct rp_plt *plt, uint32_t section, size_t *room)
 {
     const Elf64_Shdr *s = &plt->view->sections[section];
     uint64_t step = s->sh_entsize == 8 || s->sh_entsize == 16 || s->sh_entsize == 32 ? s->sh_entsize : 16, slot;
-    size_t bytes;
-    uint8_t *code = rp_elfview_contents(plt->view, section, RP_PLT_BYTES_MAX, &bytes);
+    size_t bytes = 0;
+    uint8_t *code = rp_elfview_contents(plt->view, section, *room, &bytes);
     bool ok = true;
 
+    *room -= bytes;
     for (uint64_t at = 0; code && ok && at < bytes; at += step) {
         size_t n = bytes - at < step ? (size_t)(bytes - at) : (size_t)step;
         const struct rp_plt_relocation *r = decode(plt, code + at, n, s->sh_addr + at, &slot) ? relocation_at(plt, slot) : NULL;
@@ -166,15 +172,17 @@ static bool is_stub_section(const struct rp_elfview *view, uint32_t section)
 enum rp_status rp_plt_init(struct rp_plt *plt, const struct rp_elfview *view, struct rp_err *err)
 {
     bool ok = true, any = false;
+    uint64_t relocations = RP_SYMBOLS_MAX;
+    size_t bytes = RP_PLT_BYTES_MAX;
 
-    *plt = (struct rp_plt){.view = view};
+    *plt = (struct rp_plt){.view = view, .lazy = rp_elfview_section(view, ".rela.plt", 0)};
     for (uint32_t i = 1; i < view->nsections; i++)
         any = any || is_stub_section(view, i);
     for (uint32_t i = 1; any && ok && i < view->nsections; i++)
-        ok = read_relocations(plt, i);
+        ok = read_relocations(plt, i, &relocations);
     ok = ok && rp_radix_sort(plt->relocations.at, plt->relocations.n, sizeof *plt->relocations.at);
     for (uint32_t i = 1; any && ok && i < view->nsections; i++)
-        ok = !is_stub_section(view, i) || add_stubs(plt, i);
+        ok = !is_stub_section(view, i) || add_stubs(plt, i, &bytes);
     ok = ok && rp_radix_sort(plt->stubs.at, plt->stubs.n, sizeof *plt->stubs.at);
     if (ok)
         return RP_OK;

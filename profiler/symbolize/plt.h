@@ -23,6 +23,7 @@ struct rp_plt_relocation {
 struct rp_plt {
     const struct rp_elfview *view;
     uint64_t strings, strings_bytes; /* of .dynsym */
+    uint32_t lazy;                   /* the section .rela.plt; 0: none */
     RP_VEC(struct rp_plt_relocation) relocations; /* sorted by slot */
     RP_VEC(struct rp_plt_stub) stubs;             /* sorted by address */
 };

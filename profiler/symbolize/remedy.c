@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* See remedy.h. dpkg keeps one list of files per package, INFO/package.list or package:arch.list. The traps: the process may see /usr/lib/x where the list
- * says /lib/x (merged /usr), and a file beside a packaged one need not be from a package at all, so whole lines are compared. */
+ * says /lib/x (merged /usr), and a file beside a packaged one need not be from a package at all, so whole lines are compared; and in a container the lists are the container's, so one may
+ * be a pipe. */
 #include "symbolize/remedy.h"
 
 #include <dirent.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "symbolize/debugfile.h"
+
+#define LISTS "/var/lib/dpkg/info"
 
 static bool has_line(const char *text, size_t bytes, const char *line)
 {
@@ -27,14 +28,20 @@ static bool has_line(const char *text, size_t bytes, const char *line)
     return false;
 }
 
-static bool list_has(int dir, const char *list, const char *path)
+static bool list_has(uint32_t pid, const char *list, const char *path)
 {
     const char *other = strncmp(path, "/usr/", 5) == 0 ? path + 4 : NULL;
     struct rp_buf text = {0};
     struct rp_err err;
-    bool found = !rp_read_file_at(dir, list, RP_RULE_FILE_MAX, &text, &err) &&
-                 (has_line(rp_buf_text(&text), text.length, path) || (other && has_line(rp_buf_text(&text), text.length, other)));
+    char place[sizeof LISTS + NAME_MAX + 2];
+    bool found = false;
+    int fd;
 
+    snprintf(place, sizeof place, LISTS "/%s", list);
+    fd = rp_open_in_root(pid, place);
+    if (fd >= 0 && !rp_read_open(fd, place, RP_RULE_FILE_MAX, &text, &err))
+        found = has_line(rp_buf_text(&text), text.length, path) || (other && has_line(rp_buf_text(&text), text.length, other));
+    rp_close(&fd);
     rp_buf_release(&text);
     return found;
 }
@@ -44,8 +51,8 @@ static DIR *open_lists(uint32_t pid)
     char path[96];
 
     if (pid)
-        snprintf(path, sizeof path, "/proc/%u/root/var/lib/dpkg/info", pid);
-    return opendir(pid ? path : "/var/lib/dpkg/info");
+        snprintf(path, sizeof path, "/proc/%u/root" LISTS, pid);
+    return opendir(pid ? path : LISTS);
 }
 
 /* The main archive carries debug symbols of the C library only; all others are in an archive that must be added first. */
@@ -61,7 +68,7 @@ static void name_package(const char *list, struct rp_buf *out)
 }
 
 /* Lists whose name begins like the file are read first: libsqlite3.so.0 is in libsqlite3-0.list, and reading all takes 40 ms. */
-static bool search_lists(DIR *dir, const char *path, const char *base, bool alike, struct rp_buf *out)
+static bool search_lists(DIR *dir, uint32_t pid, const char *path, const char *base, bool alike, struct rp_buf *out)
 {
     struct dirent *entry;
 
@@ -70,7 +77,7 @@ static bool search_lists(DIR *dir, const char *path, const char *base, bool alik
         size_t length = strlen(entry->d_name);
 
         if (length <= 5 || strcmp(entry->d_name + length - 5, ".list") != 0 || (strncmp(entry->d_name, base, 4) == 0) != alike ||
-            !list_has(dirfd(dir), entry->d_name, path))
+            !list_has(pid, entry->d_name, path))
             continue;
         name_package(entry->d_name, out);
         return true;
@@ -98,7 +105,7 @@ bool rp_remedy_find(uint32_t pid, const char *path, struct rp_buf *out)
 
     if (!dir)
         return false;
-    found = search_lists(dir, path, slash + 1, true, out) || search_lists(dir, path, slash + 1, false, out);
+    found = search_lists(dir, pid, path, slash + 1, true, out) || search_lists(dir, pid, path, slash + 1, false, out);
     closedir(dir);
     return found && !out->failed;
 }

@@ -182,12 +182,6 @@ done:
     return status;
 }
 
-void rp_space_clear(struct rp_space *space)
-{
-    rp_vec_clear(&space->maps);
-    space->last = 0;
-}
-
 void rp_space_release(struct rp_space *space)
 {
     rp_vec_release(&space->maps);

@@ -48,7 +48,6 @@ bool rp_space_resolve(struct rp_space *space, const struct rp_images *images, ui
  * be read. May be called again in mid-run: mappings are replaced by what is there. */
 enum rp_status rp_space_read(struct rp_space *space, struct rp_images *images, struct rp_err *err);
 
-void rp_space_clear(struct rp_space *space);
 void rp_space_release(struct rp_space *space);
 
 #endif

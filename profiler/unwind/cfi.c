@@ -57,7 +57,8 @@ static Elf *image_elf(const struct rp_unwinder *unwinder, uint32_t image)
     return im->elf;
 }
 
-Dwarf_CFI *rp_cfi_eh(struct rp_unwinder *unwinder, uint32_t image)
+/* libdw's tables of an image; NULL when it has none. */
+static Dwarf_CFI *cfi_eh(struct rp_unwinder *unwinder, uint32_t image)
 {
     struct rp_cfi_image *c = cfi_image(unwinder, image);
     Elf *elf = image_elf(unwinder, image);
@@ -242,7 +243,7 @@ static bool look_up(struct rp_unwinder *unwinder, struct rp_rule *rule)
 
     if (!cfi_image(unwinder, rule->image))
         return false;
-    cfi = rp_cfi_eh(unwinder, rule->image);
+    cfi = cfi_eh(unwinder, rule->image);
     unwinder->stats.rows_looked_up++;
     if (!cfi || dwarf_cfi_addrframe(cfi, rule->addr, &frame)) {
         cfi = cfi_debug(unwinder, rule->image);

@@ -91,9 +91,6 @@ bool rp_cfi_is_silence(int reg);
 /* Makes sure that the code flags are known. `rule` must come from this unwinder's last look-up. */
 unsigned rp_cfi_code_flags(struct rp_unwinder *unwinder, const struct rp_rule *rule);
 
-/* libdw's tables of an image; NULL when it has none. */
-Dwarf_CFI *rp_cfi_eh(struct rp_unwinder *unwinder, uint32_t image);
-
 /* Tells one picture of a process's files from another, so that the other engines know when theirs is out of date: by what lies where, since the same number of
  * mappings, and a space in the memory of an earlier one, may be something else. JIT code, which comes and goes, is none of it. */
 uint32_t rp_unwind_layout(const struct rp_images *images, const struct rp_space *space);

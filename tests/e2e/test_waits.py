@@ -6,8 +6,6 @@ a visible kernel. The figures are read from the profile file, so that nothing of
 import collections
 import json
 import os
-import re
-import signal
 import sqlite3
 import subprocess
 import time

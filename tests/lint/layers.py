@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The layering law: a folder includes only what profiler/README.md's table lets it include, and file names are unique in the tree.
+"""The layering law: a folder includes only what profiler/README.md's table lets it include, and names of files and of functions are unique in the tree: of
+two functions with one name in two libraries the linker takes whichever it meets first, and says nothing.
 
 The table is read from the README, so the document cannot go stale: a row `| fold | base target … |` is the law for profiler/fold.
 """
@@ -37,6 +38,11 @@ def check_file(root, path, law):
         if other and other != layer and other not in law.get(layer, set()):
             problems.append(f"{path.relative_to(root)}:{number}: {layer}/ may not include {match.group(1)}")
     return problems
+
+
+def functions_of(path):
+    """Names of the functions other files can see."""
+    return re.findall(r"^(?!static\b)\w[\w \t*]*?\b((?:rp|cat)_\w+)\((?=[^;]*?\)\s*\{)", path.read_text(), re.M)
 
 
 def find_cycle(law):
@@ -83,6 +89,14 @@ def main():
         if path.name in seen:
             problems.append(f"{path.relative_to(root)}: the name stands also at {seen[path.name].relative_to(root)}")
         seen[path.name] = path
+    defined = {}
+    for path in (p for p in files if p.suffix == ".c"):
+        for name in functions_of(path):
+            if name in defined:
+                problems.append(f"{path.relative_to(root)}: {name} is defined also in {defined[name].relative_to(root)}")
+            defined[name] = path
+    if len(defined) < 100:
+        problems.append("the functions of the libraries were not found")
     print("\n".join(problems) if problems else f"{len(files)} files keep the layering law")
     return 1 if problems else 0
 

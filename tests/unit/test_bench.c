@@ -15,6 +15,7 @@
 #include "analyze/bench.h"
 #include "analyze/bench_shape.h"
 #include "bench/runs_csv.h"
+#include "support/chance.h"
 
 enum { CONFIGS = 20, ROUNDS = 10, SUITES = 100 };
 
@@ -258,9 +259,9 @@ static void test_weighted_line(void **state)
 
 /* ---- simulation ---- */
 
-static double normal(struct rp_random *random)
+static double normal(uint64_t *random)
 {
-    double u = rp_random_uniform(random);
+    double u = chance_uniform(random);
 
     return rp_normal_quantile(u > 0 ? u : 1e-17);
 }
@@ -268,8 +269,7 @@ static double normal(struct rp_random *random)
 /* A suite in which the first `changed` configurations are faster by `change`; all scatter with `cv`. */
 static void simulate(struct data *d, uint64_t seed, double cv, double change, uint32_t changed)
 {
-    struct rp_random random = {seed};
-    struct rp_err err;
+        struct rp_err err;
 
     memset(d, 0, sizeof *d);
     for (uint32_t c = 0; c < CONFIGS; c++) {
@@ -284,7 +284,7 @@ static void simulate(struct data *d, uint64_t seed, double cv, double change, ui
             for (uint32_t arm = 0; arm < RP_ARMS; arm++) {
                 double mean = 1e6 * (1 + c) * (arm == RP_ARM_NEW && c < changed ? 1 + change : 1);
                 struct rp_bench_run run = {.config = c, .round = round, .arm = (enum rp_arm)arm, .attempts = 1,
-                                           .rate = {NAN, NAN, mean * (1 + cv * normal(&random))}};
+                                           .rate = {NAN, NAN, mean * (1 + cv * normal(&seed))}};
 
                 assert_int_equal(rp_bench_add(&d->bench, &run, &err), RP_OK);
             }

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include "bench/race.h"
 #include "bench/run.h"
 #include "bench/runs_csv.h"
+#include "support/temp_dir.h"
 
 /* FIPS 180-4 examples, and their message of a million letters. */
 static void test_sha256(void **state)
@@ -340,17 +343,12 @@ static void write_text(const char *path, const char *text)
 /* The trap of `make`: two paths, one file; a link; a copy. */
 static void test_programs_that_are_one(void **state)
 {
-    char dir[] = "/tmp/rowprof-test-XXXXXX", a[64], b[64], c[64], d[64];
+    const char *a = temp_dir_path("a"), *b = temp_dir_path("b"), *c = temp_dir_path("c"), *d = temp_dir_path("d");
     struct rp_program one, two, three, four;
     struct rp_arena arena = {0};
     struct rp_err err;
 
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    snprintf(a, sizeof a, "%s/a", dir);
-    snprintf(b, sizeof b, "%s/b", dir);
-    snprintf(c, sizeof c, "%s/c", dir);
-    snprintf(d, sizeof d, "%s/d", dir);
     write_text(a, "#!/bin/sh\n");
     assert_int_equal(symlink("a", b), 0);
     write_text(d, "#!/bin/sh\necho\n");
@@ -369,15 +367,58 @@ static void test_programs_that_are_one(void **state)
     assert_int_equal(access(c, X_OK), 0);
     assert_int_equal(rp_program_find("/nowhere/at/all", &arena, &one, &err), RP_NOTFOUND);
     assert_int_equal(rp_program_find("no-such-program-here", &arena, &one, &err), RP_NOTFOUND);
-    assert_int_equal(rp_program_find(dir, &arena, &one, &err), RP_FAILED);
+    assert_int_equal(rp_program_find(temp_dir, &arena, &one, &err), RP_FAILED);
     assert_int_equal(rp_program_find("sh", &arena, &one, &err), RP_OK);
     assert_true(one.build_id[0]);
-    unlink(a);
-    unlink(b);
-    unlink(c);
-    unlink(d);
-    rmdir(dir);
     rp_arena_release(&arena);
+}
+
+/* Half a copy would be in the way of the next one. */
+static void test_a_copy_that_fails_leaves_nothing(void **state)
+{
+    struct rlimit had, small;
+    const char *to = temp_dir_path("copy");
+    struct rp_arena arena = {0};
+    struct rp_program program;
+    struct rp_err err = {0};
+    enum rp_status status;
+
+    (void)state;
+    assert_int_equal(rp_program_find("/bin/sh", &arena, &program, &err), RP_OK);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &had), 0);
+    small = (struct rlimit){.rlim_cur = 4096, .rlim_max = had.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    status = rp_program_copy(&program, to, false, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &had), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(status, RP_IO);
+    assert_int_not_equal(access(to, F_OK), 0);
+    program.sha256[0] ^= 1; /* another file, as it were, while it was copied */
+    assert_int_equal(rp_program_copy(&program, to, false, &err), RP_FAILED);
+    assert_int_not_equal(access(to, F_OK), 0);
+    program.sha256[0] ^= 1;
+    assert_int_equal(rp_program_copy(&program, to, false, &err), RP_OK);
+    rp_arena_release(&arena);
+}
+
+/* What we ignore is not ignored by what we run. */
+static void test_a_run_has_the_signals_of_any_program(void **state)
+{
+    static const char *const words[] = {"sh", "-c", "kill -XFSZ $$; echo RATE calls=1 secs=1", NULL};
+    static const volatile sig_atomic_t stop;
+    struct rp_run_spec spec = {.file = "/bin/sh", .timeout_secs = 60, .stop = &stop};
+    struct rp_bench_run run = {0};
+    struct rp_err err = {0};
+    enum rp_status status;
+
+    (void)state;
+    memcpy(&spec.argv, &(const char *const *){words}, sizeof spec.argv);
+    signal(SIGXFSZ, SIG_IGN);
+    status = rp_run_once(&spec, &run, &err);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(status, RP_FAILED);
+    assert_non_null(strstr(err.text, "signal 25"));
 }
 
 /* Every allocation fails once, in everything that is read. */
@@ -425,8 +466,10 @@ int main(void)
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_copies_have_paths_of_one_length),
         cmocka_unit_test(test_programs_that_are_one),
+        cmocka_unit_test(test_a_copy_that_fails_leaves_nothing),
+        cmocka_unit_test(test_a_run_has_the_signals_of_any_program),
         cmocka_unit_test(test_no_memory),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, temp_dir_make, temp_dir_remove);
 }

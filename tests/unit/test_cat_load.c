@@ -72,6 +72,7 @@ static const struct mistake mistakes[] = {
     {"categories:\n - {id: uncategorized, name: A, kind: cost}\n", "f.yaml:2:9: the category `uncategorized` is built in; choose another id\n"},
     {"categories:\n - {id: a, name: uncategorized, kind: cost}\n", "f.yaml:2:18: the category `uncategorized` is built in; choose another name\n"},
     {"categories:\n - {id: a, name: \"\", kind: cost}\n", "f.yaml:2:18: expected a name, found an empty string\n"},
+    {"categories:\n - {id: a, name: \"ab\\e[31m\", kind: cost}\n", "f.yaml:2:21: a name holds no control characters\n"},
     {"categories:\n - {id: a, name: A, kind: cots}\n", "f.yaml:2:27: expected cost, wait or idle, found `cots`; did you mean `cost`?\n"},
     {"categories:\n - {id: a, name: A, kind: banana}\n", "f.yaml:2:27: expected cost, wait or idle, found `banana`\n"},
     {"categories:\n - {id: a, name: A, kind: cost, color: mauve}\n",
@@ -173,8 +174,10 @@ static void a_quoted_column_counts_characters(void **state)
     rp_buf_release(&problems);
 }
 
+/* Counting the mistakes that are not told takes no longer than reading them. */
 static void too_much_is_told_not_swallowed(void **state)
 {
+    enum { MANY = RP_RULE_PROBLEMS_MAX + 149000 };
     struct rp_buf text = {0}, problems = {0};
     struct rp_err err = {0};
     const char *last;
@@ -186,6 +189,15 @@ static void too_much_is_told_not_swallowed(void **state)
     last = strstr(rp_buf_text(&problems), "f.yaml: and 7 more\n");
     assert_non_null(last);
     assert_int_equal(strlen(last), strlen("f.yaml: and 7 more\n"));
+    rp_buf_clear(&problems);
+    rp_buf_clear(&text);
+    rp_buf_puts(&text, CATEGORY "rules:\n - {id: r, category: c, symbol: [x");
+    for (unsigned i = 0; i < MANY; i++)
+        rp_buf_puts(&text, ",\n\"a\\tb\"");
+    rp_buf_puts(&text, "]}\n");
+    assert_int_equal(load(rp_buf_text(&text), text.length, &problems, &err), RP_USAGE);
+    assert_non_null(strstr(rp_buf_text(&problems), "f.yaml:4:3: a pattern holds no control characters\n"));
+    assert_non_null(strstr(rp_buf_text(&problems), "f.yaml: and 149000 more\n"));
     rp_buf_clear(&problems);
     rp_buf_fill(&text, '#', (int)RP_RULE_FILE_MAX);
     assert_int_equal(load(rp_buf_text(&text), text.length, &problems, &err), RP_USAGE);

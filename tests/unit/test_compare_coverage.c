@@ -12,10 +12,11 @@
 
 #include "analyze/compare_stats.h"
 #include "analyze/shapes.h"
+#include "support/chance.h"
 
 enum { PROFILES = 2000, BLOCKS = 500, PER_BLOCK = 20, SAMPLES = BLOCKS * PER_BLOCK, PHASE = SAMPLES / 200 };
 
-static struct rp_random chance;
+static uint64_t chance;
 static struct rp_design design;
 
 /* One profile of 10 s at 1 kHz: a row whose share is `p`, in phases of `phase` samples `swing` lower or higher. */
@@ -23,7 +24,7 @@ static struct rp_tally_row draw(double p, double swing, unsigned phase)
 {
     static uint64_t n[BLOCKS], k[BLOCKS];
     struct rp_tally_row row = {0, 1, false};
-    uint64_t left = 1 + rp_random_below(&chance, phase);
+    uint64_t left = 1 + rp_random_next(&chance) % phase;
     double share = p + (rp_random_next(&chance) & 1 ? swing : -swing);
 
     for (size_t b = 0; b < BLOCKS; b++) {
@@ -34,7 +35,7 @@ static struct rp_tally_row draw(double p, double swing, unsigned phase)
                 share = p + (rp_random_next(&chance) & 1 ? swing : -swing);
                 left = phase;
             }
-            k[b] += rp_random_uniform(&chance) < share;
+            k[b] += chance_uniform(&chance) < share;
         }
         row.samples += k[b];
     }
@@ -48,7 +49,7 @@ static double normal(void)
     double sum = -6;
 
     for (int i = 0; i < 12; i++)
-        sum += rp_random_uniform(&chance);
+        sum += chance_uniform(&chance);
     return sum;
 }
 
@@ -73,7 +74,7 @@ static void differences(double p, double q, double swing, unsigned phase, double
 static void test_differences_of_shares(void **state)
 {
     (void)state;
-    chance.state = 1;
+    chance = 1;
     differences(0.1, 0.1, 0, 1, 0.01, 0.07);
     differences(0.1, 0.1, 0.08, PHASE, 0.01, 0.07);
     differences(0.02, 0.02, 0, 1, 0.01, 0.07);
@@ -115,7 +116,7 @@ static void costs(double c_k, double r_k, double swing, unsigned phase)
 static void test_costs_per_call_and_per_row(void **state)
 {
     (void)state;
-    chance.state = 2;
+    chance = 2;
     costs(100, 20, 0, 1);
     costs(100, 20, 0.7, PHASE);
     costs(92, 145, 0, 1);
@@ -211,7 +212,7 @@ static void test_three_shapes_of_a_true_line(void **state)
     unsigned broken = 0, held = 0;
 
     (void)state;
-    chance.state = 3;
+    chance = 3;
     for (unsigned i = 0; i < PROFILES; i++) {
         struct rp_part parts[3];
         struct rp_shape_fit fit;

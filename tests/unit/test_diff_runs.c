@@ -18,6 +18,7 @@
 #include "analyze/diff.h"
 #include "base/buf.h"
 #include "bench/runs_csv.h"
+#include "support/chance.h"
 #include "support/fake_view.h"
 
 enum { PAIRS = 300, FUNCTIONS = 6, SAMPLES = 5000, SECONDS = 5 };
@@ -34,7 +35,7 @@ static const double part[FUNCTIONS] = {0.4, 0.25, 0.15, 0.1, 0.06, 0.04};
  * squares) / (1 - p)², which is 1.13 to 1.16 for these parts. */
 static const double with_others = 1.14;
 
-static struct rp_random chance;
+static uint64_t chance;
 
 /* Twelve uniform numbers: near enough to a normal one. */
 static double normal(void)
@@ -42,7 +43,7 @@ static double normal(void)
     double sum = -6;
 
     for (int i = 0; i < 12; i++)
-        sum += rp_random_uniform(&chance);
+        sum += chance_uniform(&chance);
     return sum;
 }
 
@@ -133,7 +134,7 @@ static void test_one_program_is_not_convicted_against_itself(void **state)
     struct scatter scatter = {RP_DIFF_RUN_SCATTER, RP_DIFF_FINE_ROW_SCATTER};
 
     (void)state;
-    chance.state = 1;
+    chance = 1;
     for (size_t files = 1; files <= 4; files++) {
         struct convictions n = pairs(RP_TALLY_FUNCTION, files, &scatter, 1, 1);
 
@@ -156,7 +157,7 @@ static void test_what_is_large_is_convicted(void **state)
     struct convictions n;
 
     (void)state;
-    chance.state = 2;
+    chance = 2;
     n = pairs(RP_TALLY_FUNCTION, 1, &busy, 1.5, 2.25);
     assert_true(n.whole > PAIRS * 95 / 100 && n.cost > PAIRS * 80 / 100);
     n = pairs(RP_TALLY_FUNCTION, 1, &quiet, 1.05, 1.125);

@@ -47,46 +47,20 @@ static void test_each_thing_once(void **state)
     rp_profile_release(&p);
 }
 
-static void collect(void *context, uint32_t location, const struct rp_line *line)
-{
-    char *text = context;
-
-    (void)location;
-    text[strlen(text)] = (char)('a' + (int)line->function);
-}
-
-static void test_walk_goes_leaf_first_with_inlines(void **state)
+static void test_a_mark_is_one_location_and_one_function(void **state)
 {
     struct rp_profile p;
     struct rp_err err = {0};
-    uint32_t outer, inner, mark, node;
-    char text[16] = "";
+    uint32_t mark, again;
 
     (void)state;
     assert_int_equal(rp_profile_init(&p, &err), RP_OK);
     assert_int_equal(rp_profile_mark(&p, "[truncated: no unwind row]", &mark, &err), RP_OK);
-    assert_int_equal(rp_profile_mark(&p, "[truncated: no unwind row]", &inner, &err), RP_OK);
-    assert_int_equal(mark, inner);
+    assert_int_equal(rp_profile_mark(&p, "[truncated: no unwind row]", &again, &err), RP_OK);
+    assert_int_equal(mark, again);
     assert_int_equal(p.functions.n, 1);
     assert_int_equal(p.functions.at[0].how, RP_NAME_MARK);
     assert_string_equal(rp_profile_text(&p, p.functions.at[0].name), "[truncated: no unwind row]");
-    assert_int_equal(rp_profile_location(&p, 2, 1, 0, 0, &outer, &err), RP_OK);
-    assert_int_equal(rp_profile_location(&p, 2, 2, 0, 0, &inner, &err), RP_OK);
-    for (uint32_t i = 1; i <= 3; i++) {
-        struct rp_line *line = rp_vec_add(&p.lines);
-
-        assert_non_null(line);
-        *line = (struct rp_line){.function = i};
-    }
-    p.locations.at[outer].first_line = 1;
-    p.locations.at[outer].nlines = 1;
-    p.locations.at[inner].first_line = 2;
-    p.locations.at[inner].nlines = 2;
-    assert_int_equal(rp_profile_node(&p, 0, mark, &node, &err), RP_OK);
-    assert_int_equal(rp_profile_node(&p, node, outer, &node, &err), RP_OK);
-    assert_int_equal(rp_profile_node(&p, node, inner, &node, &err), RP_OK);
-    rp_profile_walk(&p, node, collect, text);
-    assert_string_equal(text, "cdba");
     rp_profile_release(&p);
 }
 
@@ -295,7 +269,7 @@ int main(void)
         cmocka_unit_test(test_waits_count_in_totals_with_or_without_stack),
         cmocka_unit_test(test_count_is_small),
         cmocka_unit_test(test_each_thing_once),
-        cmocka_unit_test(test_walk_goes_leaf_first_with_inlines),
+        cmocka_unit_test(test_a_mark_is_one_location_and_one_function),
         cmocka_unit_test(test_blocks_merge_when_used_up),
         cmocka_unit_test(test_any_time_fits),
         cmocka_unit_test(test_memory_follows_distinct_stacks_not_time),

@@ -204,6 +204,31 @@ static bool row_parse(const char *text, size_t length, struct row *row)
     return true;
 }
 
+/* The listed symbols, one by one. */
+struct rows {
+    struct rp_buf text;
+    struct rp_cursor rest;
+};
+
+static void rows_open(struct rows *rows)
+{
+    *rows = (struct rows){0};
+    file_read("tests/fixtures/node_symbols.tsv", &rows->text);
+    rows->rest = rp_cursor_of(rows->text.data, rows->text.length);
+}
+
+static bool rows_next(struct rows *rows, struct row *row)
+{
+    const char *line = NULL;
+    size_t length = 0;
+
+    while (rp_cursor_line(&rows->rest, &line, &length)) {
+        if (row_parse(line, length, row))
+            return true;
+    }
+    return false;
+}
+
 static const char *category_id(const char *listed, size_t length)
 {
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
@@ -288,24 +313,18 @@ static bool row_expects(const struct row *row, const char *id)
 static void test_listed_symbols_land_where_listed(void **state)
 {
     struct packs packs = {0};
-    struct rp_buf text = {0};
-    struct rp_cursor rest;
+    struct rows rows;
     struct row row;
-    const char *line = NULL;
-    size_t length = 0;
-    unsigned rows = 0, bad = 0;
+    unsigned listed = 0, bad = 0;
 
     (void)state;
     packs_open(&packs);
-    file_read("tests/fixtures/node_symbols.tsv", &text);
-    rest = rp_cursor_of(text.data, text.length);
-    while (rp_cursor_line(&rest, &line, &length)) {
+    rows_open(&rows);
+    while (rows_next(&rows, &row)) {
         struct cat_verdict verdict;
         const char *id;
 
-        if (!row_parse(line, length, &row))
-            continue;
-        rows++;
+        listed++;
         row_classify(&packs, &row, false, &verdict);
         id = cat_rules_category(packs.rules, verdict.category)->id;
         if (row_expects(&row, id))
@@ -314,8 +333,8 @@ static void test_listed_symbols_land_where_listed(void **state)
         bad++;
     }
     assert_int_equal(bad, 0);
-    assert_true(rows > 150);
-    rp_buf_release(&text);
+    assert_true(listed > 150);
+    rp_buf_release(&rows.text);
     packs_close(&packs);
 }
 
@@ -323,22 +342,16 @@ static void test_listed_symbols_land_where_listed(void **state)
 static void test_profiles_are_named_not_inherited(void **state)
 {
     struct packs packs = {0};
-    struct rp_buf text = {0};
-    struct rp_cursor rest;
+    struct rows rows;
     struct row row;
-    const char *line = NULL;
-    size_t length = 0;
     double all[PROFILES] = {0}, inherited[PROFILES] = {0}, none[PROFILES] = {0};
 
     (void)state;
     packs_open(&packs);
-    file_read("tests/fixtures/node_symbols.tsv", &text);
-    rest = rp_cursor_of(text.data, text.length);
-    while (rp_cursor_line(&rest, &line, &length)) {
+    rows_open(&rows);
+    while (rows_next(&rows, &row)) {
         struct cat_verdict verdict;
 
-        if (!row_parse(line, length, &row))
-            continue;
         row_classify(&packs, &row, true, &verdict);
         for (size_t i = 0; i < PROFILES; i++) {
             all[i] += row.share[i];
@@ -351,7 +364,7 @@ static void test_profiles_are_named_not_inherited(void **state)
         if (inherited[i] >= 5 || none[i] > 3)
             fail_msg("profile %zu: %.2f %% inherited, %.2f %% uncategorized", i, inherited[i], none[i]);
     }
-    rp_buf_release(&text);
+    rp_buf_release(&rows.text);
     packs_close(&packs);
 }
 

@@ -52,20 +52,34 @@ static void *second_thread(void *arg)
     return NULL;
 }
 
-/* Two threads in turn, thousands of times a second; when told to, a third one that spins. */
-static void body_turns(int up, int down)
+/* Two threads in turn, thousands of times a second. */
+static void begin_turns(int up)
 {
     pthread_t thread;
-    uint64_t word;
 
     sem_init(&turns[0], 0, 1);
     sem_init(&turns[1], 0, 0);
     pthread_create(&thread, NULL, first_thread, NULL);
     pthread_create(&thread, NULL, second_thread, NULL);
     perf_child_say(up, 1);
+}
+
+/* Threads in turn; when told to, a third one that spins. */
+static void body_turns(int up, int down)
+{
+    pthread_t thread;
+    uint64_t word;
+
+    begin_turns(up);
     if (read(down, &word, sizeof word) == (ssize_t)sizeof word)
         pthread_create(&thread, NULL, perf_thread_tells_and_spins, &up);
     pause();
+}
+
+static void *sleeping_thread(void *arg)
+{
+    pause();
+    return arg;
 }
 
 /* The same, and when told to, threads that sleep. */
@@ -74,14 +88,10 @@ static void body_crowd(int up, int down)
     pthread_t thread;
     uint64_t word;
 
-    sem_init(&turns[0], 0, 1);
-    sem_init(&turns[1], 0, 0);
-    pthread_create(&thread, NULL, first_thread, NULL);
-    pthread_create(&thread, NULL, second_thread, NULL);
-    perf_child_say(up, 1);
+    begin_turns(up);
     if (read(down, &word, sizeof word) == (ssize_t)sizeof word) {
         for (int i = 0; i < CROWD; i++)
-            pthread_create(&thread, NULL, (void *(*)(void *))(void (*)(void))pause, NULL);
+            pthread_create(&thread, NULL, sleeping_thread, NULL);
         perf_child_say(up, 1);
     }
     pause();
@@ -100,11 +110,7 @@ static void body_births(int up, int down)
     pthread_t thread;
 
     (void)down;
-    sem_init(&turns[0], 0, 1);
-    sem_init(&turns[1], 0, 0);
-    pthread_create(&thread, NULL, first_thread, NULL);
-    pthread_create(&thread, NULL, second_thread, NULL);
-    perf_child_say(up, 1);
+    begin_turns(up);
     for (;;) {
         if (!pthread_create(&thread, NULL, short_thread, NULL))
             pthread_join(thread, NULL);
@@ -148,10 +154,23 @@ static void change(struct run *r)
         perf_wait_and_drain(r->s, &r->seen);
 }
 
+static void skip_if_refused(struct run *r)
+{
+    struct rp_sampler_stats stats;
+
+    if (!r->inside->clocks.refused)
+        return;
+    perf_finish(r->s, &r->seen, &stats);
+    perf_child_end(&r->target);
+    perf_child_end(&r->other);
+    skip();
+}
+
 static void begin(struct run *r, perf_child_body *body)
 {
     start(r, body);
     change(r);
+    skip_if_refused(r);
 }
 
 static void more_samples(struct run *r, uint64_t n)
@@ -169,16 +188,6 @@ static bool have_tid(const struct rp_perf_events *events, int tid)
             return true;
     }
     return false;
-}
-
-static bool is_refused(struct run *r, struct rp_sampler_stats *stats)
-{
-    if (!r->inside->clocks.refused)
-        return false;
-    perf_finish(r->s, &r->seen, stats);
-    perf_child_end(&r->target);
-    perf_child_end(&r->other);
-    return true;
 }
 
 static void finish(struct run *r, struct rp_sampler_stats *stats)
@@ -211,8 +220,6 @@ static void test_weight_equals_cpu_time(void **state)
 
     (void)state;
     begin(&r, body_turns);
-    if (is_refused(&r, &stats))
-        skip();
     perf_wait_and_drain(r.s, &r.seen);
     cpu = cpu_of(r.target.pid);
     weight = (double)r.seen.weight_ns;
@@ -234,8 +241,6 @@ static void test_threads_born_later(void **state)
 
     (void)state;
     begin(&r, body_turns);
-    if (is_refused(&r, &stats))
-        skip();
     perf_wait_and_drain(r.s, &r.seen);
     r.seen.forks = 0;
     perf_child_say(r.target.to, 1);
@@ -257,8 +262,6 @@ static void test_copy_grows(void **state)
 
     (void)state;
     begin(&r, body_turns);
-    if (is_refused(&r, &stats))
-        skip();
     while (uncut < 100 && !perf_late(r.began)) {
         uint64_t samples = r.seen.samples, cut = r.seen.cut;
 
@@ -282,8 +285,6 @@ static void test_threads_that_ended_are_not_seen(void **state)
 
     (void)state;
     begin(&r, body_births);
-    if (is_refused(&r, &stats))
-        skip();
     for (uint64_t samples = r.seen.samples; r.seen.samples < samples + 2 * SAMPLES && !perf_late(r.began);)
         perf_wait_and_drain(r.s, &r.seen);
     end(&r, &stats);
@@ -318,8 +319,7 @@ static void test_change_fits_the_descriptors(void **state)
     start(&r, body_turns);
     r.inside->options.max_events = descriptors(r.inside, r.inside->events.at.n);
     change(&r);
-    if (is_refused(&r, &stats))
-        skip();
+    skip_if_refused(&r);
     more_samples(&r, 50);
     assert_true(descriptors(r.inside, 0) <= r.inside->options.max_events);
     end(&r, &stats);
@@ -363,8 +363,6 @@ static void test_growth_lists_the_threads_anew(void **state)
 
     (void)state;
     begin(&r, body_turns);
-    if (is_refused(&r, &stats))
-        skip();
     perf_child_say(r.target.to, 1);
     born = (int)perf_child_hear(&r.target);
     assert_false(have_tid(&r.inside->events, born));
@@ -392,8 +390,6 @@ static void test_clocks_of_cpus_that_were_off_are_opened_anew(void **state)
 
     (void)state;
     begin(&r, body_turns);
-    if (is_refused(&r, &stats))
-        skip();
     clocks = &r.inside->clocks.events;
     first = clocks->at.at[0].id;
     for (int i = 0; i < 2; i++)
@@ -444,8 +440,6 @@ static void test_clocks_are_given_back_where_others_fill_the_rings(void **state)
 
     (void)state;
     begin(&r, body_turns);
-    if (is_refused(&r, &stats))
-        skip();
     r.inside->clocks.foreign = 0;
     more_samples(&r, SAMPLES);
     assert_true(r.inside->clocks.foreign > 0); /* of the process that spins */

@@ -19,28 +19,7 @@
 #include "base/io.h"
 #include "sample/sampler.h"
 #include "sample/snapshot_file.h"
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/rp-snapshot-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    static const char *const names[] = {"maps", "samples.bin", "[vdso]"};
-    char path[128];
-
-    (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        unlink(path);
-    }
-    return rmdir(dir);
-}
+#include "support/temp_dir.h"
 
 static const uint8_t stack[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 static const uint64_t kernel[] = {0xffffffff81000010, 0xffffffff81000020, 0xffffffff81000030};
@@ -107,7 +86,7 @@ static enum rp_status replay(struct rp_buf *out, struct rp_sampler_stats *stats,
     enum rp_status status;
     bool ended = false;
 
-    assert_int_equal(rp_sampler_replay_new(dir, &s, err), RP_OK);
+    assert_int_equal(rp_sampler_replay_new(temp_dir, &s, err), RP_OK);
     status = s->ops->start(s, err);
     while (!status && !ended) {
         status = s->ops->drain(s, false, tell, out, err);
@@ -132,7 +111,7 @@ static void write_all_kinds(struct rp_images *images)
     assert_int_equal(stat("/bin/sh", &st), 0);
     assert_int_equal(rp_images_open_path(images, "/bin/sh", &id, &err), RP_OK);
     assert_int_equal(rp_space_add(&space, &(struct rp_mapping){0x1000, 0x3000, 0x2000, id}, &err), RP_OK);
-    assert_int_equal(rp_snapshot_writer_new(dir, false, images, &w, &err), RP_OK);
+    assert_int_equal(rp_snapshot_writer_new(temp_dir, false, images, &w, &err), RP_OK);
     assert_int_equal(rp_snapshot_writer_space(w, &space, &err), RP_OK);
     e = sample_event(10);
     assert_int_equal(rp_snapshot_writer_event(w, &e, &err), RP_OK);
@@ -209,9 +188,9 @@ static void test_nothing_is_overwritten(void **state)
     (void)state;
     assert_int_equal(rp_images_init(&images, &err), RP_OK);
     write_all_kinds(&images);
-    assert_int_equal(rp_snapshot_writer_new(dir, false, &images, &w, &err), RP_EXISTS);
+    assert_int_equal(rp_snapshot_writer_new(temp_dir, false, &images, &w, &err), RP_EXISTS);
     assert_non_null(strstr(err.text, "--force"));
-    assert_int_equal(rp_snapshot_writer_new(dir, true, &images, &w, &err), RP_OK);
+    assert_int_equal(rp_snapshot_writer_new(temp_dir, true, &images, &w, &err), RP_OK);
     rp_snapshot_writer_free(w);
     rp_images_release(&images);
 }
@@ -231,7 +210,7 @@ static void test_every_cut_is_survived(void **state)
     write_all_kinds(&images);
     rp_images_release(&images);
     assert_int_equal(replay(&whole, &stats, &err), RP_OK);
-    snprintf(path, sizeof path, "%s/samples.bin", dir);
+    snprintf(path, sizeof path, "%s/samples.bin", temp_dir);
     assert_int_equal(stat(path, &st), 0);
     for (off_t size = st.st_size - 1; size >= 0; size -= 3) {
         enum rp_status status;
@@ -295,7 +274,7 @@ static void test_no_memory(void **state)
         enum rp_status status;
 
         rp_alloc_fail_at(n);
-        status = rp_sampler_replay_new(dir, &s, &err);
+        status = rp_sampler_replay_new(temp_dir, &s, &err);
         if (!status)
             status = s->ops->start(s, &err);
         if (!status)
@@ -317,11 +296,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_is_saved_comes_back, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_nothing_is_overwritten, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(test_every_cut_is_survived, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_what_is_saved_comes_back, temp_dir_make, temp_dir_remove),
+        cmocka_unit_test_setup_teardown(test_nothing_is_overwritten, temp_dir_make, temp_dir_remove),
+        cmocka_unit_test_setup_teardown(test_every_cut_is_survived, temp_dir_make, temp_dir_remove),
         cmocka_unit_test(test_build_id_decides),
-        cmocka_unit_test_setup_teardown(test_no_memory, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_no_memory, temp_dir_make, temp_dir_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

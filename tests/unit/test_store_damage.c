@@ -88,69 +88,70 @@ static void test_files_that_are_no_profiles(void **state)
     rp_buf_release(&whole);
 }
 
+/* One change of a good file, and what is said of it. */
+static const struct {
+    const char *change, *says;
+} damages[] = {
+    {"UPDATE counts SET thread = 99 WHERE rowid = 1", "row 1 of counts: thread names a thread that is not there"},
+    {"UPDATE counts SET node = 1000", "node names a node"},
+    {"UPDATE counts SET node = -1", "node names a node"},
+    {"UPDATE counts SET block = 512", "block is larger"},
+    {"UPDATE counts SET block = 505", "block 505 is not there"},
+    {"UPDATE counts SET state = 2", "state is larger"},
+    {"UPDATE counts SET n = 1 << 40", "n is larger"},
+    {"INSERT INTO counts SELECT * FROM counts WHERE rowid = 1", "its key is there already"},
+    {"UPDATE nodes SET parent = 3 WHERE id = 3", "row 3 of nodes: parent names a node that is not there yet"},
+    {"UPDATE nodes SET parent = 4 WHERE id = 3", "is not there yet"},
+    {"UPDATE nodes SET location = NULL WHERE id = 3", "only the root"},
+    {"UPDATE nodes SET location = 0 WHERE id = 0", "damaged"},
+    {"UPDATE nodes SET location = 1234 WHERE id = 1", "location that is not there"},
+    {"DELETE FROM nodes WHERE id = 2", "row 2 of nodes: it is not in its place"},
+    {"DELETE FROM nodes", "damaged"},
+    {"INSERT INTO nodes SELECT 1 + max(id), (SELECT parent FROM nodes WHERE id = 2), (SELECT location FROM nodes WHERE id = 2) FROM nodes",
+     "there already as row 2"},
+    {"UPDATE locations SET nlines = 100", "its lines are not all there"},
+    {"UPDATE locations SET first_line = 4294967295, nlines = 4096", "its lines are not all there"},
+    {"UPDATE locations SET nlines = 5000", "nlines is larger"},
+    {"UPDATE locations SET flags = 16", "flags is larger"},
+    {"UPDATE locations SET image = 99", "image that is not there"},
+    {"UPDATE locations SET addr = 99999, image = 0 WHERE flags & 8", "mark without a text"},
+    {"UPDATE lines SET function = 4711", "function that is not there"},
+    {"UPDATE functions SET naliases = 77", "its aliases are not all there"},
+    {"UPDATE functions SET how = 8", "how is larger"},
+    {"UPDATE functions SET name = -5", "string that is not there"},
+    {"UPDATE aliases SET name = 123456", "string that is not there"},
+    {"UPDATE images SET kind = 6", "kind is larger"},
+    {"UPDATE threads SET process = 3", "process that is not there"},
+    {"UPDATE threads SET tid = 1 << 33", "tid is larger"},
+    {"UPDATE run SET block_ns = 0", "blocks have no length"},
+    {"UPDATE run SET block_ns = 1 << 60", "block_ns is larger"},
+    {"UPDATE run SET nblocks = 513", "nblocks is larger"},
+    {"DELETE FROM run", "the run"},
+    {"INSERT INTO run SELECT 1, started_unix_ns, seconds_ns, hz, source, host, kernel_visible, stack_bytes, stack_grown, lost, throttled, vanished,"
+     "threads_unsampled, note, map_lines, map_rejected, nblocks, block_ns, waits, sampler, switches, wait_stacks, cpus FROM run",
+     "the run"},
+    {"UPDATE strings SET text = 'x' WHERE id = 0", "row 0 of strings"},
+    {"UPDATE strings SET text = 'main' WHERE id IN (2, 3)", "there twice"},
+    {"DELETE FROM strings", "strings are missing"},
+    {"DROP TABLE aliases", "a table is missing"},
+    {"DROP TABLE aliases; CREATE TABLE aliases(id INTEGER PRIMARY KEY, name INTEGER NOT NULL)", "its tables are not those"},
+    {"DROP TABLE aliases; CREATE VIEW aliases(id, name) AS WITH RECURSIVE c(x) AS (SELECT 0 UNION ALL SELECT x + 1 FROM c) SELECT x, 0 FROM c",
+     "a table is missing"},
+    {"ALTER TABLE nodes ADD COLUMN more INTEGER AS (abs(parent)) VIRTUAL", "its tables are not those"},
+    {"PRAGMA writable_schema=ON; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'lines') WHERE name = 'counts'",
+     "damaged"},
+    {"PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE nodes(a' WHERE name = 'nodes'", "damaged"},
+};
+
 static void test_damage_is_told(void **state)
 {
-    static const struct {
-        const char *change, *says;
-    } cases[] = {
-        {"UPDATE counts SET thread = 99 WHERE rowid = 1", "row 1 of counts: thread names a thread that is not there"},
-        {"UPDATE counts SET node = 1000", "node names a node"},
-        {"UPDATE counts SET node = -1", "node names a node"},
-        {"UPDATE counts SET block = 512", "block is larger"},
-        {"UPDATE counts SET block = 505", "block 505 is not there"},
-        {"UPDATE counts SET state = 2", "state is larger"},
-        {"UPDATE counts SET n = 1 << 40", "n is larger"},
-        {"INSERT INTO counts SELECT * FROM counts WHERE rowid = 1", "its key is there already"},
-        {"UPDATE nodes SET parent = 3 WHERE id = 3", "row 3 of nodes: parent names a node that is not there yet"},
-        {"UPDATE nodes SET parent = 4 WHERE id = 3", "is not there yet"},
-        {"UPDATE nodes SET location = NULL WHERE id = 3", "only the root"},
-        {"UPDATE nodes SET location = 0 WHERE id = 0", "damaged"},
-        {"UPDATE nodes SET location = 1234 WHERE id = 1", "location that is not there"},
-        {"DELETE FROM nodes WHERE id = 2", "row 2 of nodes: it is not in its place"},
-        {"DELETE FROM nodes", "damaged"},
-        {"INSERT INTO nodes SELECT 1 + max(id), (SELECT parent FROM nodes WHERE id = 2), (SELECT location FROM nodes WHERE id = 2) FROM nodes",
-         "there already as row 2"},
-        {"UPDATE locations SET nlines = 100", "its lines are not all there"},
-        {"UPDATE locations SET first_line = 4294967295, nlines = 4096", "its lines are not all there"},
-        {"UPDATE locations SET nlines = 5000", "nlines is larger"},
-        {"UPDATE locations SET flags = 16", "flags is larger"},
-        {"UPDATE locations SET image = 99", "image that is not there"},
-        {"UPDATE locations SET addr = 99999, image = 0 WHERE flags & 8", "mark without a text"},
-        {"UPDATE lines SET function = 4711", "function that is not there"},
-        {"UPDATE functions SET naliases = 77", "its aliases are not all there"},
-        {"UPDATE functions SET how = 8", "how is larger"},
-        {"UPDATE functions SET name = -5", "string that is not there"},
-        {"UPDATE aliases SET name = 123456", "string that is not there"},
-        {"UPDATE images SET kind = 6", "kind is larger"},
-        {"UPDATE threads SET process = 3", "process that is not there"},
-        {"UPDATE threads SET tid = 1 << 33", "tid is larger"},
-        {"UPDATE run SET block_ns = 0", "blocks have no length"},
-        {"UPDATE run SET block_ns = 1 << 60", "block_ns is larger"},
-        {"UPDATE run SET nblocks = 513", "nblocks is larger"},
-        {"DELETE FROM run", "the run"},
-        {"INSERT INTO run SELECT 1, started_unix_ns, seconds_ns, hz, source, host, kernel_visible, stack_bytes, stack_grown, lost, throttled, vanished,"
-         "threads_unsampled, note, map_lines, map_rejected, nblocks, block_ns, waits, sampler, switches, wait_stacks, cpus FROM run",
-         "the run"},
-        {"UPDATE strings SET text = 'x' WHERE id = 0", "row 0 of strings"},
-        {"UPDATE strings SET text = 'main' WHERE id IN (2, 3)", "there twice"},
-        {"DELETE FROM strings", "strings are missing"},
-        {"DROP TABLE aliases", "a table is missing"},
-        {"DROP TABLE aliases; CREATE TABLE aliases(id INTEGER PRIMARY KEY, name INTEGER NOT NULL)", "its tables are not those"},
-        {"DROP TABLE aliases; CREATE VIEW aliases(id, name) AS WITH RECURSIVE c(x) AS (SELECT 0 UNION ALL SELECT x + 1 FROM c) SELECT x, 0 FROM c",
-         "a table is missing"},
-        {"ALTER TABLE nodes ADD COLUMN more INTEGER AS (abs(parent)) VIRTUAL", "its tables are not those"},
-        {"PRAGMA writable_schema=ON; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'lines') WHERE name = 'counts'",
-         "damaged"},
-        {"PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE nodes(a' WHERE name = 'nodes'", "damaged"},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         store_fake(store_text, temp_dir_path("edited.rowprof"));
         store_db_open(temp_dir_path("edited.rowprof"));
-        store_db_change(cases[i].change);
+        store_db_change(damages[i].change);
         store_db_close();
-        assert_load_fails(temp_dir_path("edited.rowprof"), RP_FORMAT, cases[i].says);
+        assert_load_fails(temp_dir_path("edited.rowprof"), RP_FORMAT, damages[i].says);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "support/names_fixture.h"
+#include "symbolize/remedy.h"
 #include "target/space.h"
 
 /* Starts `command` (a shell line) in `dir` and waits until it has written the file "ready". */
@@ -111,6 +113,40 @@ static void case_A22_same_path_other_file(void **state)
         skip(); /* needs privilege */
     pid = start(dir, "exec unshare -m sh -c 'mount --bind old prog && exec ./prog'");
     assert_in_process(pid, "prog", addr + 1, "old_hot");
+    stop(pid);
+}
+
+/* The lists of packages are the container's: one that is a pipe is none, and is not waited for. */
+static void case_A22_package_lists_in_the_root_of_the_process(void **state)
+{
+    const char *dir = names_dir();
+    struct rp_buf remedy = {0};
+    int ready[2];
+    char byte;
+    pid_t pid;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* needs privilege */
+    names_run(dir, "mkdir -p var/lib/dpkg/info && cd var/lib/dpkg/info && mkfifo here.list pipe.list && echo /usr/lib/libhere.so >libhere:amd64.list");
+    assert_int_equal(pipe(ready), 0);
+    pid = fork();
+    if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (!chroot(dir))
+            (void)!write(ready[1], "r", 1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    alarm(60);
+    assert_false(rp_remedy_find((uint32_t)pid, "/usr/lib/here.so", &remedy));
+    assert_true(rp_remedy_find((uint32_t)pid, "/usr/lib/libhere.so", &remedy));
+    alarm(0);
+    assert_string_equal(rp_buf_text(&remedy), "libhere-dbgsym (from the debug archive)");
+    rp_buf_release(&remedy);
     stop(pid);
 }
 
@@ -231,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(case_A12_replaced_while_running),
         cmocka_unit_test(case_A22_same_path_other_file),
+        cmocka_unit_test(case_A22_package_lists_in_the_root_of_the_process),
         cmocka_unit_test(case_A22_debug_file_in_the_root_of_the_process),
         cmocka_unit_test(vdso),
         cmocka_unit_test(case_A23_node),

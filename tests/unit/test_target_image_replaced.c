@@ -74,6 +74,28 @@ static void end(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
+/* A process of ours and the images of it. */
+struct watched {
+    struct rp_images images;
+    struct rp_space space;
+    pid_t pid;
+};
+
+static void watch(struct watched *w, pid_t pid)
+{
+    struct rp_err err = {0};
+
+    *w = (struct watched){.space.pid = (uint32_t)pid, .pid = pid};
+    assert_int_equal(rp_images_init(&w->images, &err), RP_OK);
+}
+
+static void let_go(struct watched *w)
+{
+    rp_space_release(&w->space);
+    rp_images_release(&w->images);
+    end(w->pid);
+}
+
 static void assert_build_id_of(const struct rp_image *image, const char *path)
 {
     struct rp_images other;
@@ -91,31 +113,22 @@ static void assert_build_id_of(const struct rp_image *image, const char *path)
 /* Case A12: another build lies at the path now. */
 static void test_replaced_while_running(void **state)
 {
-    struct rp_images images;
-    struct rp_space space = {0};
-    struct rp_err err = {0};
+    const char *path = temp_dir_path("program"), *newer = temp_dir_path("newer");
     struct rp_image *image;
-    char path[96], newer[96];
-    pid_t pid;
+    struct watched w;
 
     (void)state;
-    snprintf(path, sizeof path, "%s/program", temp_dir);
-    snprintf(newer, sizeof newer, "%s/newer", temp_dir);
     copy_file("/usr/bin/sleep", path);
-    pid = run_sleeper(path);
+    watch(&w, run_sleeper(path));
     copy_file("/usr/bin/cat", newer);
     assert_int_equal(rename(newer, path), 0);
-    assert_int_equal(rp_images_init(&images, &err), RP_OK);
-    space.pid = (uint32_t)pid;
-    image = image_at(&images, &space, path);
+    image = image_at(&w.images, &w.space, path);
     assert_non_null(image);
     assert_true(image->deleted);
     assert_true(image->fd >= 0);
     assert_int_equal(image->kind, RP_IMAGE_ELF);
     assert_build_id_of(image, "/usr/bin/sleep");
-    rp_space_release(&space);
-    rp_images_release(&images);
-    end(pid);
+    let_go(&w);
 }
 
 /* Not replaced: not called so; a path that really ends in " (deleted)" included. */
@@ -125,48 +138,37 @@ static void test_not_replaced(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct rp_images images;
-        struct rp_space space = {0};
-        struct rp_err err = {0};
+        const char *path = temp_dir_path(names[i]);
         struct rp_image *image = NULL;
-        char path[96];
-        pid_t pid;
+        struct rp_err err = {0};
+        struct watched w;
 
-        snprintf(path, sizeof path, "%s/%s", temp_dir, names[i]);
         copy_file("/usr/bin/sleep", path);
-        pid = run_sleeper(path);
-        assert_int_equal(rp_images_init(&images, &err), RP_OK);
-        space.pid = (uint32_t)pid;
-        assert_int_equal(rp_space_read(&space, &images, &err), RP_OK);
-        for (size_t k = 0; k < images.at.n && !image; k++) {
-            if (strncmp(images.at.at[k]->path, temp_dir, strlen(temp_dir)) == 0)
-                image = images.at.at[k];
+        watch(&w, run_sleeper(path));
+        assert_int_equal(rp_space_read(&w.space, &w.images, &err), RP_OK);
+        for (size_t k = 0; k < w.images.at.n && !image; k++) {
+            if (strncmp(w.images.at.at[k]->path, temp_dir, strlen(temp_dir)) == 0)
+                image = w.images.at.at[k];
         }
         assert_non_null(image);
         assert_string_equal(image->path, path);
         assert_true(image->fd >= 0);
         assert_false(image->deleted);
-        rp_space_release(&space);
-        rp_images_release(&images);
-        end(pid);
+        let_go(&w);
     }
 }
 
 /* Case A22: in its own mount namespace the process has another file at that path. */
 static void test_mount_namespace(void **state)
 {
-    struct rp_images images;
-    struct rp_space space = {0};
-    struct rp_err err = {0};
+    const char *path = temp_dir_path("program"), *inside = temp_dir_path("inside");
     struct rp_image *image;
-    char path[96], inside[96];
+    struct watched w;
     int ready[2];
     char byte = 0;
     pid_t pid;
 
     (void)state;
-    snprintf(path, sizeof path, "%s/program", temp_dir);
-    snprintf(inside, sizeof inside, "%s/inside", temp_dir);
     copy_file("/usr/bin/cat", path);
     copy_file("/usr/bin/sleep", inside);
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
@@ -188,63 +190,54 @@ static void test_mount_namespace(void **state)
         skip(); /* no right to make a namespace */
     }
     close(ready[0]); /* closed by exec: the program runs */
-    assert_int_equal(rp_images_init(&images, &err), RP_OK);
-    space.pid = (uint32_t)pid;
-    image = image_at(&images, &space, path);
+    watch(&w, pid);
+    image = image_at(&w.images, &w.space, path);
     if (!image)
-        image = image_at(&images, &space, inside);
+        image = image_at(&w.images, &w.space, inside);
     assert_non_null(image);
     assert_true(image->fd >= 0);
     assert_build_id_of(image, "/usr/bin/sleep");
-    rp_space_release(&space);
-    rp_images_release(&images);
-    end(pid);
+    let_go(&w);
 }
 
 /* Layered file systems: the mapping speaks of a device and inode that stat does not give. The build-id in memory is the proof, and another
  * file at that path is still refused. */
 static void test_other_numbers_for_the_same_file(void **state)
 {
-    struct rp_images images;
-    struct rp_space space = {0};
+    const char *path = temp_dir_path("program"), *newer = temp_dir_path("newer");
     struct rp_err err = {0};
     struct rp_image_key key = {.dev = 0x1234, .ino = 5678};
-    char path[96], newer[96];
+    struct watched w;
     uint32_t id, other;
-    pid_t pid;
 
     (void)state;
-    snprintf(path, sizeof path, "%s/program", temp_dir);
-    snprintf(newer, sizeof newer, "%s/newer", temp_dir);
     copy_file("/usr/bin/sleep", path);
-    pid = run_sleeper(path);
-    assert_int_equal(rp_images_init(&images, &err), RP_OK);
-    space.pid = (uint32_t)pid;
-    assert_non_null(image_at(&images, &space, path));
-    key.pid = (uint32_t)pid;
-    for (size_t i = 0; i < space.maps.n; i++) {
-        if (strcmp(images.at.at[space.maps.at[i].image]->path, path) == 0) {
-            key.start = space.maps.at[i].start;
-            key.end = space.maps.at[i].end - 4096; /* no such range in map_files */
-            key.offset = space.maps.at[i].offset;
+    watch(&w, run_sleeper(path));
+    assert_non_null(image_at(&w.images, &w.space, path));
+    key.pid = w.space.pid;
+    for (size_t i = 0; i < w.space.maps.n; i++) {
+        if (strcmp(w.images.at.at[w.space.maps.at[i].image]->path, path) == 0) {
+            key.start = w.space.maps.at[i].start;
+            key.end = w.space.maps.at[i].end - 4096; /* no such range in map_files */
+            key.offset = w.space.maps.at[i].offset;
         }
     }
     key.path = path;
-    assert_int_equal(rp_images_get(&images, &key, &id, &err), RP_OK);
-    assert_true(images.at.at[id]->fd >= 0);
-    assert_build_id_of(images.at.at[id], "/usr/bin/sleep");
+    assert_int_equal(rp_images_get(&w.images, &key, &id, &err), RP_OK);
+    assert_true(w.images.at.at[id]->fd >= 0);
+    assert_build_id_of(w.images.at.at[id], "/usr/bin/sleep");
     copy_file("/usr/bin/cat", newer);
     assert_int_equal(rename(newer, path), 0);
     key.ino++;
-    assert_int_equal(rp_images_get(&images, &key, &other, &err), RP_OK);
-    assert_build_id_of(images.at.at[other], "/usr/bin/sleep");
-    end(pid);
+    assert_int_equal(rp_images_get(&w.images, &key, &other, &err), RP_OK);
+    assert_build_id_of(w.images.at.at[other], "/usr/bin/sleep");
+    end(w.pid);
     key.ino++; /* and when nothing can be proved any more, nothing is taken */
-    assert_int_equal(rp_images_get(&images, &key, &other, &err), RP_OK);
-    assert_true(images.at.at[other]->fd < 0);
-    assert_non_null(images.at.at[other]->problem);
-    rp_space_release(&space);
-    rp_images_release(&images);
+    assert_int_equal(rp_images_get(&w.images, &key, &other, &err), RP_OK);
+    assert_true(w.images.at.at[other]->fd < 0);
+    assert_non_null(w.images.at.at[other]->problem);
+    rp_space_release(&w.space);
+    rp_images_release(&w.images);
 }
 
 static void *load_copy(const char *from, const char *to, const char *symbol, void **at)
@@ -268,14 +261,12 @@ static void test_another_library_at_the_same_address(void **state)
     struct rp_address where;
     struct rp_err err = {0};
     struct rp_image_key key = {.pid = (uint32_t)getpid()};
-    char before[96], after[96];
+    const char *before = temp_dir_path("libbefore.so"), *after = temp_dir_path("libafter.so");
     struct stat st;
     void *library, *at;
     uint32_t id;
 
     (void)state;
-    snprintf(before, sizeof before, "%s/libbefore.so", temp_dir);
-    snprintf(after, sizeof after, "%s/libafter.so", temp_dir);
     copy_file(gone, before);
     assert_int_equal(stat(before, &st), 0);
     library = load_copy(now, after, "cosf", &at);
@@ -360,7 +351,7 @@ static int check_memory_image(pid_t pid, const char *original, uint64_t probe_ad
 static void test_deleted_library_from_memory(void **state)
 {
     static const char original[] = "/usr/lib/x86_64-linux-gnu/libm.so.6";
-    char path[96];
+    const char *path = temp_dir_path("libcopy.so");
     uint64_t address = 0;
     int up[2], status = -1;
     pid_t pid, checker;
@@ -368,7 +359,6 @@ static void test_deleted_library_from_memory(void **state)
     (void)state;
     if (geteuid() != 0)
         skip();
-    snprintf(path, sizeof path, "%s/libcopy.so", temp_dir);
     copy_file(original, path);
     assert_int_equal(pipe2(up, O_CLOEXEC), 0);
     pid = fork();

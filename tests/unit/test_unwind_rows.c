@@ -72,43 +72,46 @@ static enum rp_walk_end walk(struct world *w)
     return w->walk.end;
 }
 
-/* One row each: what the caller's registers are, told by hand. Stack word i holds 0x1000 + i unless said. */
+/* One row each: what the caller's registers are, told by hand. Stack word i holds 0x1000 + i, CFA_WORD a CFA, ra_word the return address. */
+enum { NONE = 0xffff, CFA_WORD = 7 };
+
+struct row {
+    const char *name;
+    uint8_t ops[24];
+    size_t nops;
+    bool signal;
+    unsigned ra_word;     /* the stack word that holds the return address */
+    uint64_t cfa;         /* above STACK_AT */
+    unsigned saved;       /* enum rp_saved_reg looked at */
+    uint64_t value;       /* its value in the caller; NONE: not known */
+    bool exact;
+};
+
+static const struct row rows[] = {
+    {"plain", {0}, 0, false, 0, 8, RP_SAVED_RBX, 0xb0, false},
+    {"offset 24, rbx at -16", {0x0e, 24, 0x83, 2}, 4, false, 2, 24, RP_SAVED_RBX, 0x1001, false},
+    {"r15 at -24", {0x0e, 24, 0x8f, 3}, 4, false, 2, 24, RP_SAVED_R15, 0x1000, false},
+    {"CFA by r12", {0x0c, 12, 16}, 3, false, 5, 48, RP_SAVED_R12, STACK_AT + 32, false},
+    {"CFA by a scratch register (r10)", {0x0c, 10, 0}, 3, false, 1, 16, RP_SAVED_RBX, 0xb0, false},
+    {"rbp undefined", {0x07, 6}, 2, false, 0, 8, RP_SAVED_RBP, NONE, false},
+    {"rbx is silence", {0x07, 3}, 2, false, 0, 8, RP_SAVED_RBX, 0xb0, false},
+    {"rbp in r13", {0x09, 6, 13}, 3, false, 0, 8, RP_SAVED_RBP, 0xd0, false},
+    {"rbp is CFA+16", {0x15, 6, 0x7e}, 3, false, 0, 8, RP_SAVED_RBP, STACK_AT + 24, false},
+    {"rbp where breg7+32 says", {0x10, 6, 2, DW_OP_breg7, 32}, 5, false, 0, 8, RP_SAVED_RBP, 0x1004, false},
+    {"rbp is breg7+32", {0x16, 6, 2, DW_OP_breg7, 32}, 5, false, 0, 8, RP_SAVED_RBP, STACK_AT + 32, false},
+    {"CFA by expression: r12 + 8", {0x0f, 3, DW_OP_breg12, 8, DW_OP_nop}, 5, false, 4, 40, RP_SAVED_RBX, 0xb0, false},
+    {"CFA in memory: [rsp + 56]", {0x0f, 3, DW_OP_breg7, 56, DW_OP_deref}, 5, false, 9, 80, RP_SAVED_RBX, 0xb0, false},
+    {"PLT before the push", {0x0f, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit11, DW_OP_ge, DW_OP_lit3,
+                             DW_OP_shl, DW_OP_plus}, 13, false, 0, 8, RP_SAVED_RBX, 0xb0, false},
+    {"PLT behind the push", {0x0f, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit0, DW_OP_ge, DW_OP_lit3,
+                             DW_OP_shl, DW_OP_plus}, 13, false, 1, 16, RP_SAVED_RBX, 0xb0, false},
+    {"signal frame", {0}, 0, true, 0, 8, RP_SAVED_RBX, 0xb0, true},
+    {"saved below the copy: popped already", {0x86, 2}, 2, false, 0, 8, RP_SAVED_RBP, 0xa0, false},
+    {"RA in rax", {0x0e, 0, 0x09, 16, 0}, 5, false, NONE, 0, RP_SAVED_RBX, 0xb0, false},
+};
+
 static void test_rows(void **state)
 {
-    enum { NONE = 0xffff };
-    static const struct {
-        const char *name;
-        uint8_t ops[24];
-        size_t nops;
-        bool signal;
-        unsigned ra_word;     /* the stack word that holds the return address */
-        uint64_t cfa;         /* above STACK_AT */
-        unsigned saved;       /* enum rp_saved_reg looked at */
-        uint64_t value;       /* its value in the caller; NONE: not known */
-        bool exact;
-    } rows[] = {
-        {"plain", {0}, 0, false, 0, 8, RP_SAVED_RBX, 0xb0, false},
-        {"offset 24, rbx at -16", {0x0e, 24, 0x83, 2}, 4, false, 2, 24, RP_SAVED_RBX, 0x1001, false},
-        {"r15 at -24", {0x0e, 24, 0x8f, 3}, 4, false, 2, 24, RP_SAVED_R15, 0x1000, false},
-        {"CFA by r12", {0x0c, 12, 16}, 3, false, 5, 48, RP_SAVED_R12, STACK_AT + 32, false},
-        {"CFA by a scratch register (r10)", {0x0c, 10, 0}, 3, false, 1, 16, RP_SAVED_RBX, 0xb0, false},
-        {"rbp undefined", {0x07, 6}, 2, false, 0, 8, RP_SAVED_RBP, NONE, false},
-        {"rbx is silence", {0x07, 3}, 2, false, 0, 8, RP_SAVED_RBX, 0xb0, false},
-        {"rbp in r13", {0x09, 6, 13}, 3, false, 0, 8, RP_SAVED_RBP, 0xd0, false},
-        {"rbp is CFA+16", {0x15, 6, 0x7e}, 3, false, 0, 8, RP_SAVED_RBP, STACK_AT + 24, false},
-        {"rbp where breg7+32 says", {0x10, 6, 2, DW_OP_breg7, 32}, 5, false, 0, 8, RP_SAVED_RBP, 0x1004, false},
-        {"rbp is breg7+32", {0x16, 6, 2, DW_OP_breg7, 32}, 5, false, 0, 8, RP_SAVED_RBP, STACK_AT + 32, false},
-        {"CFA by expression: r12 + 8", {0x0f, 3, DW_OP_breg12, 8, DW_OP_nop}, 5, false, 4, 40, RP_SAVED_RBX, 0xb0, false},
-        {"CFA in memory: [rsp + 56]", {0x0f, 3, DW_OP_breg7, 56, DW_OP_deref}, 5, false, 7, 64, RP_SAVED_RBX, 0xb0, false},
-        {"PLT before the push", {0x0f, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit11, DW_OP_ge, DW_OP_lit3,
-                                 DW_OP_shl, DW_OP_plus}, 13, false, 0, 8, RP_SAVED_RBX, 0xb0, false},
-        {"PLT behind the push", {0x0f, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit0, DW_OP_ge, DW_OP_lit3,
-                                 DW_OP_shl, DW_OP_plus}, 13, false, 1, 16, RP_SAVED_RBX, 0xb0, false},
-        {"signal frame", {0}, 0, true, 0, 8, RP_SAVED_RBX, 0xb0, true},
-        {"saved below the copy: popped already", {0x86, 2}, 2, false, 0, 8, RP_SAVED_RBP, 0xa0, false},
-        {"RA in rax", {0x0e, 0, 0x09, 16, 0}, 5, false, NONE, 0, RP_SAVED_RBX, 0xb0, false},
-    };
-
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct world *w = world_of(rows[i].ops, rows[i].nops, rows[i].signal, NULL, 0);
@@ -118,18 +121,14 @@ static void test_rows(void **state)
 
         for (unsigned k = 0; k < WORDS; k++)
             w->stack[k] = 0x1000 + k;
-        w->stack[7] = rows[i].ra_word == 7 ? JIT_AT + 0x44 : STACK_AT + 64;
-        if (!strncmp(rows[i].name, "CFA in memory", 13)) { /* the CFA and the return address cannot be one word */
-            w->stack[7] = STACK_AT + 80;
-            w->stack[9] = JIT_AT + 0x44;
-        } else if (rows[i].ra_word != NONE) {
+        w->stack[CFA_WORD] = STACK_AT + 80;
+        if (rows[i].ra_word != NONE)
             w->stack[rows[i].ra_word] = JIT_AT + 0x44;
-        }
         r[RP_RAX] = JIT_AT + 0x44, r[RP_RBX] = 0xb0, r[RP_RBP] = 0xa0, r[RP_R10] = STACK_AT + 16, r[RP_R12] = STACK_AT + 32, r[RP_R13] = 0xd0;
         (void)walk(w);
         if (w->walk.n != 2 || f[1].pc != JIT_AT + 0x44 || f[1].exact != rows[i].exact)
             fail_msg("%s: %u frames, caller %lx", rows[i].name, w->walk.n, f[1].pc);
-        if (strncmp(rows[i].name, "CFA in memory", 13) && f[0].cfa != STACK_AT + rows[i].cfa)
+        if (f[0].cfa != STACK_AT + rows[i].cfa)
             fail_msg("%s: CFA %lx", rows[i].name, f[0].cfa);
         saved = f[1].saved[rows[i].saved];
         known = f[1].valid >> rows[i].saved & 1;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "support/chance.h"
 #include "support/fake_view.h"
 #include "support/view_mixed.h"
 
@@ -322,16 +323,7 @@ static void test_interval_takes_the_blocks_in(void **state)
     rp_buf_release(&text);
 }
 
-static uint64_t seed;
-
-static double uniform(void)
-{
-    uint64_t x = seed += 0x9e3779b97f4a7c15u;
-
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (double)((x ^ x >> 31) >> 11) / 9007199254740992.0;
-}
+static uint64_t chance;
 
 /* 100 blocks of 20 samples, the share of work going from `first` to `second` half way. */
 static size_t drifts(double first, double second)
@@ -346,7 +338,7 @@ static size_t drifts(double first, double second)
         int work = 0, names = 0;
 
         for (int i = 0; i < 20; i++) {
-            double u = uniform();
+            double u = chance_uniform(&chance);
 
             work += u < (b < 50 ? first : second);
             names += u > 0.9;
@@ -369,7 +361,7 @@ static void test_drift(void **state)
     unsigned wrong = 0;
 
     (void)state;
-    seed = 42;
+    chance = 42;
     assert_true(drifts(0.2, 0.4) >= 1);
     assert_true(drifts(0.4, 0.2) >= 1);
     for (int i = 0; i < 200; i++)
@@ -381,11 +373,11 @@ static void test_drift(void **state)
 /* A profile as large as ten seconds of a real one. */
 static void big_profile(struct rp_buf *text)
 {
-    seed = 1;
+    chance = 1;
     for (int i = 0; i < 6000; i++) {
         rp_buf_printf(text, "leaf_%d;", i % 700);
         for (int d = 0; d < 34; d++)
-            rp_buf_printf(text, "v8::internal::frame_%d_%u(v8::Isolate*, int);", d, (unsigned)(uniform() * 60));
+            rp_buf_printf(text, "v8::internal::frame_%d_%u(v8::Isolate*, int);", d, (unsigned)(chance_uniform(&chance) * 60));
         rp_buf_printf(text, "main 2 block=%d\n", i % 500);
     }
 }
