@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "report/emit.h"
-#include "report/text_waits.h"
+#include "report/text_locks.h"
 #include "report/unclaimed.h"
 #include "report/utf8.h"
 

@@ -11,6 +11,7 @@
 #include "report/figures.h"
 #include "report/style.h"
 #include "report/text_tree.h"
+#include "report/text_locks.h"
 #include "report/text_waits.h"
 #include "report/unclaimed.h"
 #include "report/utf8.h"

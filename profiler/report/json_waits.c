@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "report/json_parts.h"
-#include "report/text_waits.h"
+#include "report/text_locks.h"
 
 enum { SHARE_DIGITS = RP_JSON_SHARE_DIGITS, SECONDS_DIGITS = RP_JSON_SECONDS_DIGITS, WAIT_DIGITS = 9, WAITS_DIGITS = RP_JSON_WAITS_DIGITS };
 

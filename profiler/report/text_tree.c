@@ -18,7 +18,7 @@
 
 #include "report/figures.h"
 #include "report/style.h"
-#include "report/text_waits.h"
+#include "report/text_locks.h"
 #include "report/utf8.h"
 
 enum { MAX_DEPTH = 60, NARROWEST_NAME = 16, TITLE_LEAST = 24, LINES_MOST = 60 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The waiting side of the report as text: how the time divides, what was waited for, what was dropped as idle, threads, locks, one function. */
+/* The waiting side of the report as text: how the time divides, what was waited for, what was dropped as idle, threads, one function. */
 #ifndef RP_REPORT_TEXT_WAITS_H
 #define RP_REPORT_TEXT_WAITS_H
 
@@ -10,15 +10,10 @@ void rp_text_time(const struct rp_report *report, struct rp_buf *out);
 void rp_text_waiting(const struct rp_report *report, struct rp_buf *out);
 void rp_text_idle(const struct rp_report *report, struct rp_buf *out);
 void rp_text_threads(const struct rp_report *report, struct rp_buf *out);
-void rp_text_locks(const struct rp_report *report, struct rp_buf *out);
 void rp_text_function(const struct rp_report *report, struct rp_buf *out);
 /* Shares on the wall clock, in place of the shares of samples. */
 void rp_text_wall(const struct rp_report *report, struct rp_buf *out);
 
-/* What a lock is called; for trees, too. */
-void rp_text_lock_name(const struct rp_report *report, uint32_t row, size_t room, struct rp_buf *out);
-/* Whether so few of its holders are known that what is said of them must say so. */
-bool rp_text_holders_few(const struct rp_lock_row *row);
 /* A thread with its id, and that of its process where there are several; it begins at `column`. */
 void rp_text_thread_name(const struct rp_report *report, uint32_t thread, size_t column, struct rp_buf *out);
 /* A function with its module, as long as there is room for that. */
