@@ -176,7 +176,7 @@ static void warn_of_loss(const struct recording *r)
 static enum rp_status keep_and_show(const struct recording *r, const struct cat_rules *rules, struct rp_err *err)
 {
     const struct rp_settings *s = r->settings;
-    bool only_keep = s->output && *r->args->command->name;
+    bool only_keep = s->output && !strcmp(r->args->command->name, "record");
     enum rp_status kept = s->output ? rp_keep_save(&r->profile, s->output, s->force, err) : RP_OK, shown;
     struct rp_err other;
 

@@ -33,7 +33,7 @@ const struct rp_command rp_commands[] = {
         .name = "locks",
         .usage = "FILE [options]\n       rowprof locks --pid PID [options]\n       rowprof locks [options] -- COMMAND ...",
         .summary = "show the locks that were waited for, who waits and who held them",
-        .details = "Of a kept profile, or of a process watched now; the same as --by lock.\n",
+        .details = "Of a kept profile, or of a process watched now; the same as --by lock. With -o the profile is kept, too.\n",
         .groups = {&rp_options_record, &rp_options_launch, &rp_options_keep, &rp_options_show, &rp_options_rules, &rp_options_output,
                    &rp_options_common},
         .run = rp_cmd_locks,

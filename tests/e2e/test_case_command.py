@@ -110,9 +110,10 @@ class CaseA14Deadline(harness.Case):
     @harness.needs(harness.perf_events)
     def test_the_deadline_ends_the_run_and_not_the_target(self):
         target = self.start("/usr/bin/python3", "-c", BUSY)
-        for seconds in ("0.5", "1"):
+        for seconds, command in (("0.5", ["locks"]), ("1", [])):
             out = os.path.join(self.scratch, f"p{seconds}.rowprof")
-            self.rowprof_ok("-p", target.pid, "-d", seconds, "-o", out)
+            shown = self.rowprof_ok(*command, "-p", target.pid, "-d", seconds, "-o", out).stdout
+            self.assertTrue(shown, "only `record` keeps and does not show")
             self.rowprof_ok("report", out)
             self.assertIn(state(target.pid), "RS")
 
