@@ -40,7 +40,7 @@ struct rp_session {
     uint64_t started_unix_ns;
     uint64_t lost; /* records lost up to the last drain */
     uint32_t cpus;     /* that the first process may use */
-    uint64_t cpu_begin_ns; /* CPU time of the targets when sampling began */
+    uint64_t cpu_begin_ns, children_begin_ns; /* CPU time of the targets, and of their children, when sampling began */
     bool has_cpu_begin;
     bool has_profile; /* `profile` and `fold` are initialised */
 };
@@ -132,6 +132,12 @@ static enum rp_status add_descendants(struct rp_session *s, struct rp_err *err)
     return status;
 }
 
+/* Alone, so that none of its children is watched. */
+static bool watches_one(const struct rp_session *s)
+{
+    return !s->options.from_snapshots && !s->options.sampler.children && s->options.sampler.npids == 1;
+}
+
 enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
 {
     struct timespec now;
@@ -139,6 +145,8 @@ enum rp_status rp_session_start(struct rp_session *s, struct rp_err *err)
                                                       : rp_choose_start(s->options.sampler_wish, &s->options.sampler, &s->sampler, err);
 
     s->has_cpu_begin = !s->options.from_snapshots && rp_unseen_cpu_time(s->options.sampler.pids, s->options.sampler.npids, &s->cpu_begin_ns);
+    if (watches_one(s))
+        s->children_begin_ns = rp_unseen_children_time(s->options.sampler.pids[0]);
     clock_gettime(CLOCK_REALTIME, &now);
     s->started_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     s->start_ns = rp_now_ns();
@@ -278,6 +286,16 @@ static void note_unseen(struct rp_session *s, bool has_cpu, uint64_t cpu_ns, cha
     rp_sampler_note(sampler, "T%s.", text + 1);
 }
 
+/* A shell, a launcher: what one wants to see runs below it. */
+static void note_children(struct rp_session *s, bool has_cpu, uint64_t cpu_ns)
+{
+    uint64_t now = watches_one(s) ? rp_unseen_children_time(s->options.sampler.pids[0]) : 0;
+    uint64_t ns = now > s->children_begin_ns ? now - s->children_begin_ns : 0;
+
+    if (rp_unseen_children_matter(ns, has_cpu && cpu_ns > s->cpu_begin_ns ? cpu_ns - s->cpu_begin_ns : 0))
+        rp_sampler_note(&s->stats.sampler, "Children of the process used %.1f s of CPU time, which are not in this profile; --children follows them.", (double)ns / 1e9);
+}
+
 /* What a stopped process seems to wait in is the call in which the signal met it. */
 static void note_stopped(struct rp_session *s)
 {
@@ -329,6 +347,7 @@ enum rp_status rp_session_finish(struct rp_session *s, struct rp_profile *profil
     if (s->fold.first_sample_ns > s->start_ns)
         s->stats.first_sample_ns = s->fold.first_sample_ns - s->start_ns;
     note_unseen(s, has_cpu, cpu_ns, unseen, sizeof unseen);
+    note_children(s, has_cpu, cpu_ns);
     note_stopped(s);
     if (!status)
         status = describe_run(s, err);

@@ -7,7 +7,9 @@
 #include <sys/types.h>
 #include <time.h>
 
-enum { PERIODS_LEAST = 20, PART_LEAST = 10 };
+#include "target/process.h"
+
+enum { PERIODS_LEAST = 20, PART_LEAST = 10, CHILDREN_NS_LEAST = 100000000 /* ten clock ticks */ };
 
 bool rp_unseen_cpu_time(const uint32_t *pids, size_t n, uint64_t *ns)
 {
@@ -21,6 +23,27 @@ bool rp_unseen_cpu_time(const uint32_t *pids, size_t n, uint64_t *ns)
         *ns += (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
     }
     return true;
+}
+
+uint64_t rp_unseen_children_time(uint32_t pid)
+{
+    uint64_t sum = rp_process_waited_children(pid), ns;
+    struct rp_pids pids = {0};
+    struct rp_err ignored;
+
+    (void)rp_children_read(pid, &pids, &ignored);
+    for (size_t i = 0; i < pids.at.n; i++) {
+        sum += rp_process_waited_children(pids.at.at[i]);
+        if (rp_unseen_cpu_time(&pids.at.at[i], 1, &ns))
+            sum += ns;
+    }
+    rp_vec_release(&pids.at);
+    return sum;
+}
+
+bool rp_unseen_children_matter(uint64_t children_ns, uint64_t own_ns)
+{
+    return children_ns >= CHILDREN_NS_LEAST && children_ns > own_ns;
 }
 
 bool rp_unseen_matters(const struct rp_unseen *u)

@@ -11,6 +11,12 @@
 /* CPU time of the processes in nanoseconds, threads that have ended included, children not. False: one of them is gone. */
 bool rp_unseen_cpu_time(const uint32_t *pids, size_t n, uint64_t *ns);
 
+/* CPU time of all that descend from the process, ended ones included, in nanoseconds. */
+uint64_t rp_unseen_children_time(uint32_t pid);
+
+/* Whether it is worth a word that children, which are not watched, used `children_ns` while the process used `own_ns`. */
+bool rp_unseen_children_matter(uint64_t children_ns, uint64_t own_ns);
+
 struct rp_unseen {
     uint64_t cpu_ns;     /* used while sampling went on */
     uint64_t samples;    /* taken or lost in that time */

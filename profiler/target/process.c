@@ -27,7 +27,7 @@ enum { PROC_TEXT_MAX = 1 << 20, KERNEL_THREAD_FLAG = 0x00200000 /* PF_KTHREAD, f
 struct stat_line {
     char comm[64];
     char state;
-    uint64_t flags, threads, start_ticks;
+    uint64_t flags, threads, start_ticks, waited_ticks; /* waited: of children */
 };
 
 static void copy_clean(char *to, size_t room, const char *from, size_t length)
@@ -53,6 +53,7 @@ static bool parse_stat(const char *text, size_t length, struct stat_line *out)
     c = rp_cursor_of(close + 1, (size_t)(text + length - close - 1));
     for (int field = 3; field <= 22; field++) {
         struct rp_cursor word;
+        uint64_t ticks;
         size_t n;
 
         rp_cursor_skip_blanks(&c);
@@ -60,6 +61,8 @@ static bool parse_stat(const char *text, size_t length, struct stat_line *out)
         word.end = word.at + n;
         if (field == 3 && n == 1)
             out->state = *word.at;
+        if ((field == 16 || field == 17) && rp_cursor_u64(&word, &ticks))
+            out->waited_ticks += ticks;
         if ((field == 9 && !rp_cursor_u64(&word, &out->flags)) || (field == 20 && !rp_cursor_u64(&word, &out->threads)) ||
             (field == 22 && !rp_cursor_u64(&word, &out->start_ticks)))
             return false;
@@ -217,6 +220,20 @@ enum rp_status rp_process_read(uint32_t pid, struct rp_process_info *info, struc
 done:
     rp_buf_release(&text);
     return status;
+}
+
+uint64_t rp_process_waited_children(uint32_t pid)
+{
+    struct rp_buf text = {0};
+    struct stat_line stat;
+    char dir[32];
+    bool there;
+    long hz = sysconf(_SC_CLK_TCK);
+
+    snprintf(dir, sizeof dir, "/proc/%u", pid);
+    there = read_stat(dir, &text, &stat);
+    rp_buf_release(&text);
+    return there && hz > 0 ? stat.waited_ticks * (1000000000u / (uint64_t)hz) : 0;
 }
 
 uint32_t rp_process_cpus(uint32_t pid)

@@ -25,6 +25,9 @@ struct rp_process_info {
 /* RP_NOPROC: no such process (or a zombie), a thread id instead of a pid (names the pid), or 32-bit. RP_PERM is not raised here. */
 enum rp_status rp_process_read(uint32_t pid, struct rp_process_info *info, struct rp_err *err);
 
+/* CPU time of its children that have ended and were waited for, in nanoseconds, rounded down to clock ticks; 0 when it is gone. */
+uint64_t rp_process_waited_children(uint32_t pid);
+
 /* How many CPUs its affinity allows; 0 when that cannot be told. */
 uint32_t rp_process_cpus(uint32_t pid);
 

@@ -2,11 +2,15 @@
 /* CPU time that no sample accounts for: when it is told, and that the process's clock knows threads that have ended. */
 #include <pthread.h>
 #include <setjmp.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -83,10 +87,49 @@ static void test_ended_threads_count(void **state)
     assert_false(rp_unseen_cpu_time(nobody, 2, &end));
 }
 
+/* Held against wait4, which tells what the kernel accounted; ended and waited for, ended and not yet, and still there. */
+static void test_children_count(void **state)
+{
+    const uint32_t me = (uint32_t)getpid();
+    uint64_t begin = rp_unseen_children_time(me), lived, ended, waited, used_ns;
+    struct rusage usage;
+    int up[2];
+    char word;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(pipe(up), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        while (clock() < CLOCKS_PER_SEC / 5)
+            continue;
+        (void)!write(up[1], "x", 1);
+        pause();
+    }
+    assert_int_equal(read(up[0], &word, 1), 1);
+    lived = rp_unseen_children_time(me) - begin;
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+    ended = rp_unseen_children_time(me) - begin;
+    assert_int_equal(wait4(pid, NULL, 0, &usage), pid);
+    waited = rp_unseen_children_time(me) - begin;
+    used_ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u + (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+    assert_in_range(lived, 190000000, used_ns);
+    assert_in_range(ended, lived, used_ns + 20000000);
+    assert_in_range(waited, used_ns - 20000000, used_ns + 20000000); /* two clock ticks */
+    assert_true(rp_unseen_children_matter(waited, waited - 1));
+    assert_false(rp_unseen_children_matter(waited, waited));
+    assert_false(rp_unseen_children_matter(99999999, 0));
+    close(up[0]);
+    close(up[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_when_it_matters),
+        cmocka_unit_test(test_children_count),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_ended_threads_count),
     };
