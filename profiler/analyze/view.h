@@ -40,6 +40,7 @@ struct rp_quality {
 struct rp_payer {
     uint32_t category;
     uint64_t samples;
+    uint32_t function; /* when nobody would pay (uncategorized): the caller, of those that no rule claims, with most of them; UINT32_MAX: none */
 };
 
 struct rp_category_row {

@@ -11,7 +11,7 @@
 #include "cli/terminal.h"
 #include "report/emit.h"
 
-enum { NEAR_MAX = 4 };
+enum { NEAR_MAX = 4, LISTED_MAX = 160 };
 
 static enum rp_status tell_problems(const struct rp_buf *problems, enum rp_status status, struct rp_err *err)
 {
@@ -81,8 +81,8 @@ static int category_distance(const char *typed, const struct cat_category *c)
     return dot ? smaller(distance, rp_word_distance(typed, dot + 1)) : distance;
 }
 
-/* The ids nearest to what was typed, nearest first, equals as the rules have them; not what is much farther than the first. */
-static void put_nearest(const struct cat_rules *rules, const char *typed, struct rp_buf *list)
+/* The ids near what was typed, within a third of its letters, nearest first, equals as the rules have them; not what is much farther than the first. */
+static void put_near(const struct cat_rules *rules, const char *typed, struct rp_buf *list)
 {
     int last = -1, nearest = INT_MAX;
     uint32_t last_at = 0;
@@ -101,11 +101,26 @@ static void put_nearest(const struct cat_rules *rules, const char *typed, struct
             }
         }
         nearest = n ? nearest : best;
-        if (best == INT_MAX || best > nearest + 1)
+        if (best == INT_MAX || best > nearest + 1 || best > smaller((int)strlen(typed) / 3 + 1, 4))
             return;
-        rp_buf_printf(list, "%s%s", n ? ", " : "", cat_rules_category(rules, best_at)->id);
+        rp_buf_printf(list, "%s%s", n ? ", " : "nearest are ", cat_rules_category(rules, best_at)->id);
         last = best;
         last_at = best_at;
+    }
+}
+
+/* Where nothing is near, all ids, if that is a sentence one can read. */
+static void put_all(const struct cat_rules *rules, struct rp_buf *list)
+{
+    for (uint32_t i = 0; i < cat_rules_ncategories(rules); i++) {
+        const struct cat_category *c = cat_rules_category(rules, i);
+
+        if (c->kind != CAT_IDLE)
+            rp_buf_printf(list, "%s%s", list->length ? ", " : "there are ", c->id);
+    }
+    if (list->length > LISTED_MAX) {
+        rp_buf_clear(list);
+        rp_buf_puts(list, "none is called nearly so");
     }
 }
 
@@ -121,9 +136,11 @@ static enum rp_status fail_category(const struct cat_rules *rules, const char *n
             rp_buf_printf(&list, "%s%s", list.length ? ", " : "", c->name);
     }
     if (!wanted)
-        put_nearest(rules, name, &list);
+        put_near(rules, name, &list);
+    if (!list.length)
+        put_all(rules, &list);
     status = rp_fail(err, RP_USAGE,
-                     wanted ? "--category %s fits several: %s" : "there is no category %s; nearest are %s; `rowprof help categories` lists the shipped ones",
+                     wanted ? "--category %s fits several: %s" : "there is no category %s; %s; `rowprof help categories` lists the shipped ones",
                      name, rp_buf_text(&list));
     rp_buf_release(&list);
     return status;

@@ -106,6 +106,12 @@ static void interval(struct rp_json *w, double share, double low, double high)
     rp_json_key_double(w, "high", high, SHARE_DIGITS);
 }
 
+static void function_name(const struct rp_report *r, struct rp_json *w, uint32_t function)
+{
+    rp_json_key_string(w, "symbol", text(r, r->profile->functions.at[function].name));
+    rp_json_key_string(w, "module", text(r, r->profile->functions.at[function].module));
+}
+
 static void categories(const struct rp_report *r, struct rp_json *w)
 {
     rp_json_key(w, "categories");
@@ -128,18 +134,14 @@ static void categories(const struct rp_report *r, struct rp_json *w)
             rp_json_begin(w, '{');
             category_id(r, w, "id", row->payers.at[k].category);
             rp_json_key_u64(w, "samples", row->payers.at[k].samples);
+            if (row->payers.at[k].function != UINT32_MAX)
+                function_name(r, w, row->payers.at[k].function);
             rp_json_end(w);
         }
         rp_json_end(w);
         rp_json_end(w);
     }
     rp_json_end(w);
-}
-
-static void function_name(const struct rp_report *r, struct rp_json *w, uint32_t function)
-{
-    rp_json_key_string(w, "symbol", text(r, r->profile->functions.at[function].name));
-    rp_json_key_string(w, "module", text(r, r->profile->functions.at[function].module));
 }
 
 static void functions(const struct rp_report *r, struct rp_json *w)
