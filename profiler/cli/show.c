@@ -31,6 +31,7 @@ enum rp_status rp_rules_open(const struct rp_settings *settings, struct cat_rule
     struct cat_rules *rules = NULL;
     struct rp_buf problems = {0};
     enum rp_status status = cat_rules_new(&rules, err), first = RP_OK;
+    struct rp_err more;
 
     /* A bad file does not keep the others from being read: all errors are told at once. */
     for (size_t i = 0; !status && i < settings->rules.n; i++) {
@@ -44,6 +45,8 @@ enum rp_status rp_rules_open(const struct rp_settings *settings, struct cat_rule
         status = cat_rules_add_shipped(rules, &problems, err);
     if (!status && !first)
         status = cat_rules_finish(rules, &problems, err);
+    else if ((status ? status : first) == RP_USAGE && cat_rules_tell_unknown(rules, &problems, &more))
+        status = rp_fail(err, more.status, "%s", more.text);
     status = status ? status : first;
     if (status) {
         status = problems.length ? tell_problems(&problems, status, err) : status;
