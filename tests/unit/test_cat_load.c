@@ -294,7 +294,7 @@ static enum rp_status load_three(struct rp_buf *problems, struct rp_err *err)
     static const char bad[] = "categories: [{id: own, name: O, kind: cost}]\n"
                               "rules:\n - {id: a, category: nowhere, symbol: \"/(/\"}\n - {id: b, category: own, symbol: x}\n"
                               " - {id: c, category: nowhere, symbol: x}\n - {id: d, category: c, symbol: x}\n";
-    static const char fine[] = "rules: [{id: e, category: cc, symbol: x}, {id: f, category: own, symbol: x}]\n";
+    static const char fine[] = "rules: [{id: e, category: owns, symbol: x}, {id: f, category: own, symbol: x}]\n";
     struct cat_rules *rules = NULL;
     enum rp_status status = cat_rules_new(&rules, err);
 
@@ -326,8 +326,8 @@ static void unknown_categories_are_told_with_other_mistakes(void **state)
     assert_non_null(strstr(rp_buf_text(&problems), ": this is no regular expression"));
     while (told > rp_buf_text(&problems) && told[-1] != '\n')
         told--;
-    assert_string_equal(told, "bad.yaml:3:20: no category has the id `nowhere`; define it under `categories`\n"
-                              "fine.yaml:1:27: no category has the id `cc`; did you mean `c`?\n");
+    assert_string_equal(told, "bad.yaml:3:22: no category has the id `nowhere`; define it under `categories`\n"
+                              "fine.yaml:1:27: no category has the id `owns`; did you mean `own`?\n");
     rp_buf_release(&problems);
     do {
         enum rp_status status;
