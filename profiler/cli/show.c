@@ -123,7 +123,7 @@ static void put_all(const struct cat_rules *rules, struct rp_buf *list)
     }
     if (list->length > LISTED_MAX) {
         rp_buf_clear(list);
-        rp_buf_puts(list, "none is called nearly so");
+        rp_buf_puts(list, "none has a name like that");
     }
 }
 

@@ -232,13 +232,16 @@ static void put_payer(const struct rp_report *r, const char *name, uint64_t samp
         out->data[i] = out->data[i] == ' ' ? RP_TEXT_TIE : out->data[i];
 }
 
-/* "uncategorized" pays for nothing: it is callers that are meant. */
-static void put_no_payer(const struct rp_report *r, const struct rp_payer *payer, struct rp_buf *out)
+/* "uncategorized" pays for nothing: it is callers that are meant. Too many words to stay on one line. */
+static void put_no_payer(const struct rp_report *r, const struct rp_payer *payer, size_t column, struct rp_buf *out)
 {
-    put_payer(r, payer->function == UINT32_MAX ? "callers that are not known" : "callers that no rule claims", payer->samples, out);
+    size_t width = r->options.width, room = !width || width > column + 56 ? 48 : width > column + 16 ? width - column - 8 : 8;
+
+    rp_buf_puts(out, payer->function == UINT32_MAX ? "callers that are not " : "callers that no rule ");
+    put_payer(r, payer->function == UINT32_MAX ? "known" : "claims", payer->samples, out);
     if (payer->function != UINT32_MAX) {
         rp_buf_puts(out, " (most: ");
-        rp_text_symbol(out, rp_profile_text(r->profile, r->profile->functions.at[payer->function].name), 48, false);
+        rp_text_symbol(out, rp_profile_text(r->profile, r->profile->functions.at[payer->function].name), room, false);
         rp_buf_puts(out, ")");
     }
 }
@@ -256,7 +259,7 @@ static void put_payers(const struct rp_report *r, const struct rp_category_row *
             break;
         rp_buf_puts(&b, i ? ", " : "paid for by ");
         if (payer->category == cat_rules_uncategorized(r->rules))
-            put_no_payer(r, payer, &b);
+            put_no_payer(r, payer, column, &b);
         else
             put_payer(r, cat_rules_category(r->rules, payer->category)->name, payer->samples, &b);
         told += payer->samples;
