@@ -54,6 +54,9 @@ enum rp_status cat_rules_add(struct cat_rules *rules, const char *file, const ch
  * cat_rules_add_shipped in that pack's place, or by cat_rules_finish when there is no such call. */
 enum rp_status cat_rules_add_path(struct cat_rules *rules, const char *path, struct rp_buf *problems, struct rp_err *err);
 enum rp_status cat_rules_add_shipped(struct cat_rules *rules, struct rp_buf *problems, struct rp_err *err);
+/* After a file was refused: appends to `problems` the categories that rules name, those of refused files too, and no file defines, each once. They would
+ * otherwise come to light when all else is right. */
+enum rp_status cat_rules_tell_unknown(struct cat_rules *rules, struct rp_buf *problems, struct rp_err *err);
 /* Cross-file checks: unknown categories, duplicate ids. Category `uncategorized` is always there, last. */
 enum rp_status cat_rules_finish(struct cat_rules *rules, struct rp_buf *problems, struct rp_err *err);
 

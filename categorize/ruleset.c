@@ -136,6 +136,8 @@ void cat_rules_free(struct cat_rules *rules)
     rp_vec_release(&rules->patterns);
     rp_vec_release(&rules->contexts);
     rp_vec_release(&rules->stand_ins);
+    rp_vec_release(&rules->refused_categories);
+    rp_vec_release(&rules->refused_rules);
     rp_vec_release(&rules->rules);
     rp_vec_release(&rules->categories);
     cat_regex_tools_release(&rules->tools);
@@ -174,6 +176,20 @@ static enum rp_status append_files(struct cat_rules *rules, const struct cat_fil
     return RP_OK;
 }
 
+/* What can be said of files that are not added. */
+static enum rp_status keep_refused(struct cat_rules *rules, const struct cat_file *files, size_t n, struct rp_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!rp_vec_reserve(&rules->refused_categories, files[i].categories.n) || !rp_vec_reserve(&rules->refused_rules, files[i].rules.n))
+            return rp_fail_nomem(err);
+        for (size_t k = 0; k < files[i].categories.n; k++)
+            rules->refused_categories.at[rules->refused_categories.n++] = files[i].categories.at[k];
+        for (size_t k = 0; k < files[i].rules.n; k++)
+            rules->refused_rules.at[rules->refused_rules.n++] = files[i].rules.at[k];
+    }
+    return RP_OK;
+}
+
 /* Reads all files of a folder, tells all mistakes of all, and adds all or none in their `order`. */
 static enum rp_status add_sources(struct cat_rules *rules, const struct cat_source *sources, size_t n, struct rp_buf *problems, struct rp_err *err)
 {
@@ -198,6 +214,13 @@ static enum rp_status add_sources(struct cat_rules *rules, const struct cat_sour
     if (!status) {
         qsort(files, n, sizeof *files, by_order);
         status = append_files(rules, files, n, err);
+    } else if (status == RP_USAGE) {
+        struct rp_err nomem;
+
+        if (keep_refused(rules, files, n, &nomem)) {
+            *err = nomem;
+            status = nomem.status;
+        }
     }
     if (status) {
         cut_patterns(rules, npatterns);
@@ -405,31 +428,66 @@ static void check_unique(struct cat_rules *rules, struct cat_problems *problems,
     cat_ids_release(&rule_ids);
 }
 
+static const struct cat_category_def *defined(const struct cat_rules *rules, size_t at)
+{
+    return at < rules->categories.n ? &rules->categories.at[at] : &rules->refused_categories.at[at - rules->categories.n];
+}
+
 static const char *nearest_category(const struct cat_rules *rules, const char *id)
 {
     const char *best = NULL;
 
     /* Pairwise: the best so far against the next one, so that no array of ids is needed. */
-    for (size_t i = 0; i < rules->categories.n; i++) {
-        const char *pair[2] = {best, rules->categories.at[i].category.id};
+    for (size_t i = 0; i < rules->categories.n + rules->refused_categories.n; i++) {
+        const char *pair[2] = {best, defined(rules, i)->category.id};
 
         best = best ? cat_nearest(id, pair, 2) : cat_nearest(id, pair + 1, 1);
     }
     return best;
 }
 
+static void tell_unknown(const struct cat_rules *rules, struct cat_problems *problems, const struct cat_rule *rule)
+{
+    const char *near = nearest_category(rules, rule->category_id);
+
+    problems->file = rule->info.file;
+    cat_problem(problems, rule->category_line, rule->category_column, "no category has the id `%s`%s%s%s", rule->category_id,
+                near ? "; did you mean `" : "; define it under `categories`", near ? near : "", near ? "`?" : "");
+}
+
+static bool is_defined(const struct cat_rules *rules, const char *id)
+{
+    for (size_t i = 0; i < rules->categories.n + rules->refused_categories.n; i++)
+        if (strcmp(defined(rules, i)->category.id, id) == 0)
+            return true;
+    return false;
+}
+
+enum rp_status cat_rules_tell_unknown(struct cat_rules *rules, struct rp_buf *problems, struct rp_err *err)
+{
+    struct cat_problems told = {.file = ""};
+    struct cat_ids ids = {0};
+    bool nomem = false;
+
+    for (size_t i = 0; i < rules->rules.n + rules->refused_rules.n; i++) {
+        const struct cat_rule *rule = i < rules->rules.n ? &rules->rules.at[i] : &rules->refused_rules.at[i - rules->rules.n];
+
+        if (rule->category_id && !is_defined(rules, rule->category_id) &&
+            !cat_ids_add(&ids, rule->category_id, rule->info.file, rule->category_line, &nomem))
+            tell_unknown(rules, &told, rule);
+    }
+    cat_ids_release(&ids);
+    return cat_problems_end(&told, problems) && !nomem ? RP_OK : rp_fail_nomem(err);
+}
+
 static void resolve(struct cat_rules *rules, struct cat_problems *problems, struct cat_rule *rule)
 {
-    const char *near;
-
     rule->info.category = cat_rules_find_category(rules, rule->category_id);
     if (rule->info.category != UINT32_MAX && strcmp(rules->categories.at[rule->info.category].category.id, rule->category_id) != 0)
         rule->info.category = UINT32_MAX; /* a name, not an id */
     problems->file = rule->info.file;
     if (rule->info.category == UINT32_MAX) {
-        near = nearest_category(rules, rule->category_id);
-        cat_problem(problems, rule->category_line, rule->category_column, "no category has the id `%s`%s%s%s", rule->category_id,
-                    near ? "; did you mean `" : "; define it under `categories`", near ? near : "", near ? "`?" : "");
+        tell_unknown(rules, problems, rule);
         return;
     }
     rule->kind = rules->categories.at[rule->info.category].category.kind;

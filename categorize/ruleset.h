@@ -81,6 +81,8 @@ struct cat_rules {
     RP_VEC(struct cat_rule) rules;
     RP_VEC(struct cat_pattern) patterns;
     RP_VEC(struct cat_frame_test) contexts;
+    RP_VEC(struct cat_category_def) refused_categories; /* of files that were refused: only to tell which categories their rules lack */
+    RP_VEC(struct cat_rule) refused_rules;
     RP_VEC(struct cat_source) stand_ins; /* files that bear the name of a shipped pack: they are read in its place */
     bool finished;
 };

@@ -41,6 +41,7 @@ struct rp_quality {
 struct rp_payer {
     uint32_t category;
     uint64_t samples;
+    uint32_t function; /* when nobody would pay (uncategorized): the caller, of those that no rule claims, with most of them; UINT32_MAX: none */
 };
 
 struct rp_category_row {
@@ -105,12 +106,14 @@ struct rp_drift_table {
 };
 enum rp_status rp_view_drift(const struct rp_view *view, struct rp_drift_table *table, struct rp_err *err);
 
-/* What no rule claims: `rowprof report --uncategorized`. First unclaimed leaves, heaviest first; then leaves that came by inheritance, heaviest first. A
- * leaf is here the first frame that no `through` list passes on: the one that a rule should name. */
+/* What no rule claims: `rowprof report --uncategorized`. First unclaimed leaves, heaviest first; then what came by inheritance, heaviest first. A
+ * leaf is here the first frame that no `through` list passes on. Where the claimed frame lies in another module, the function by which its module is left
+ * stands for all below: it is the one that a rule should name. */
 struct rp_unclaimed {
     uint32_t function;
     uint64_t samples;
     bool inherited;      /* claimed only through a caller, whose category is `category` */
+    bool foreign;        /* that caller lies in another module */
     uint32_t category;
 };
 struct rp_unclaimed_table {

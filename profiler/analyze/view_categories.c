@@ -12,6 +12,12 @@
 
 enum { DRIFT_BLOCKS_MIN = 16, EXPECTED_MIN = 5 };
 
+/* A function that no rule claims and that calls what a category claims. */
+struct caller {
+    uint32_t category, function;
+    uint64_t samples;
+};
+
 /* Sums per category. `blocks` and `payers` are rows of one category each. */
 struct sums {
     size_t ncategories, nblocks;
@@ -20,6 +26,8 @@ struct sums {
     uint64_t *payers; /* [category * ncategories + payer] */
     bool *has;        /* of the stack at hand */
     uint64_t through, truncated;
+    RP_VEC(struct caller) callers;
+    struct rp_index caller_index;
 };
 
 static void sums_release(struct sums *s)
@@ -30,6 +38,8 @@ static void sums_release(struct sums *s)
     rp_free(s->blocks);
     rp_free(s->payers);
     rp_free(s->has);
+    rp_vec_release(&s->callers);
+    rp_index_release(&s->caller_index);
 }
 
 static enum rp_status sums_init(struct sums *s, const struct rp_view *view, struct rp_err *err)
@@ -75,6 +85,51 @@ static void add_totals(struct sums *s, const struct rp_view *view, const struct 
         s->total[category] += s->has[category] ? stack->samples : 0;
 }
 
+struct caller_key {
+    const struct sums *sums;
+    const struct caller *caller;
+};
+
+static bool same_caller(const void *context, uint32_t position)
+{
+    const struct caller_key *key = context;
+    const struct caller *a = &key->sums->callers.at[position];
+
+    return a->category == key->caller->category && a->function == key->caller->function;
+}
+
+/* Nobody would pay: who calls, of the user's frames that do not pass the question on and are not the category's own. */
+static enum rp_status add_caller(struct sums *s, const struct rp_view *view, const struct rp_view_stack *stack, const struct rp_frames *frames,
+                                 const struct cat_context *context, struct rp_err *err)
+{
+    const struct rp_profile *p = view->profile;
+    struct caller caller = {.category = stack->verdict.category, .samples = stack->samples};
+    struct caller_key key = {s, &caller};
+    size_t f = (size_t)stack->verdict.payer + 1;
+    uint32_t hash, *slot;
+    struct caller *new;
+
+    while (f < frames->at.n &&
+           (view->through[frames->at.at[f].function] || p->locations.at[frames->at.at[f].location].flags & (RP_LOCATION_KERNEL | RP_LOCATION_MARK) ||
+            cat_claims(view->matcher, frames->symbols.at, frames->symbols.n, f, context, caller.category)))
+        f++;
+    if (f >= frames->at.n)
+        return RP_OK;
+    caller.function = frames->at.at[f].function;
+    hash = rp_hash_u64((uint64_t)caller.category << 32 | caller.function);
+    slot = rp_index_find(&s->caller_index, hash, same_caller, &key);
+    if (slot && *slot != RP_INDEX_EMPTY) {
+        s->callers.at[*slot].samples += caller.samples;
+        return RP_OK;
+    }
+    new = slot ? rp_vec_add(&s->callers) : NULL;
+    if (!new)
+        return rp_fail_nomem(err);
+    *new = caller;
+    rp_index_set(&s->caller_index, slot, hash, (uint32_t)s->callers.n - 1);
+    return RP_OK;
+}
+
 static enum rp_status add_stacks(struct sums *s, const struct rp_view *view, struct rp_err *err)
 {
     struct rp_frames frames = {0};
@@ -97,6 +152,8 @@ static enum rp_status add_stacks(struct sums *s, const struct rp_view *view, str
 
             cat_classify_payer_of(view->matcher, frames.symbols.at, frames.symbols.n, &context, v, &payer, &frame);
             s->payers[v->category * s->ncategories + payer] += stack->samples;
+            if (payer == cat_rules_uncategorized(view->rules))
+                status = add_caller(s, view, stack, &frames, &context, err);
         }
     }
     rp_frames_release(&frames);
@@ -112,6 +169,22 @@ static int heavier_payer(const void *a, const void *b)
     return x->category < y->category ? -1 : x->category > y->category;
 }
 
+static uint32_t heaviest_caller(const struct sums *s, uint32_t category)
+{
+    uint32_t function = UINT32_MAX;
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < s->callers.n; i++) {
+        const struct caller *c = &s->callers.at[i];
+
+        if (c->category == category && (c->samples > most || (c->samples == most && c->function < function))) {
+            most = c->samples;
+            function = c->function;
+        }
+    }
+    return function;
+}
+
 static enum rp_status fill_payers(struct rp_category_row *row, const struct sums *s, struct rp_err *err)
 {
     for (uint32_t payer = 0; payer < s->ncategories; payer++) {
@@ -123,7 +196,7 @@ static enum rp_status fill_payers(struct rp_category_row *row, const struct sums
         new = rp_vec_add(&row->payers);
         if (!new)
             return rp_fail_nomem(err);
-        *new = (struct rp_payer){payer, samples};
+        *new = (struct rp_payer){payer, samples, payer + 1 == s->ncategories ? heaviest_caller(s, row->category) : UINT32_MAX};
     }
     if (row->payers.n)
         qsort(row->payers.at, row->payers.n, sizeof *row->payers.at, heavier_payer);

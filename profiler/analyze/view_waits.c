@@ -173,11 +173,11 @@ void rp_thread_group_name(const char *comm, struct rp_buf *out)
     }
 }
 
-static enum rp_status idle_group(struct rp_waits *w, const char *name, uint32_t rule, struct rp_idle_group **group, struct rp_err *err)
+static enum rp_status idle_group(struct rp_waits *w, uint32_t comm, uint32_t rule, struct rp_idle_group **group, struct rp_err *err)
 {
     struct rp_buf text = {0};
 
-    rp_thread_group_name(name, &text);
+    rp_thread_group_name(rp_profile_text(w->view->profile, comm), &text);
     rp_buf_putc(&text, '\0');
     if (text.failed) {
         rp_buf_release(&text);
@@ -186,6 +186,7 @@ static enum rp_status idle_group(struct rp_waits *w, const char *name, uint32_t 
     for (size_t i = 0; i < w->idle.n; i++) {
         *group = &w->idle.at[i];
         if ((*group)->rule == rule && strcmp((*group)->name, text.data) == 0) {
+            (*group)->comm = (*group)->comm == comm ? comm : UINT32_MAX;
             rp_buf_release(&text);
             return RP_OK;
         }
@@ -195,7 +196,28 @@ static enum rp_status idle_group(struct rp_waits *w, const char *name, uint32_t 
         rp_buf_release(&text);
         return rp_fail_nomem(err);
     }
-    **group = (struct rp_idle_group){.name = text.data, .rule = rule};
+    **group = (struct rp_idle_group){.name = text.data, .comm = comm, .rule = rule};
+    return RP_OK;
+}
+
+/* Numbers that all threads of a group share number nothing: "python3" stays what it is. */
+static enum rp_status name_alike(struct rp_waits *w, struct rp_err *err)
+{
+    for (size_t i = 0; i < w->idle.n; i++) {
+        struct rp_idle_group *group = &w->idle.at[i];
+        struct rp_buf text = {0};
+
+        if (group->comm == UINT32_MAX)
+            continue;
+        rp_buf_puts(&text, rp_profile_text(w->view->profile, group->comm));
+        rp_buf_putc(&text, '\0');
+        if (text.failed) {
+            rp_buf_release(&text);
+            return rp_fail_nomem(err);
+        }
+        rp_free(group->name);
+        group->name = text.data;
+    }
     return RP_OK;
 }
 
@@ -225,7 +247,7 @@ static enum rp_status fill_idle(struct rp_waits *w, struct rp_err *err)
 
         if (!w->stacks->more.at[stack].idle)
             continue;
-        status = idle_group(w, rp_profile_text(p, s->comm), s->verdict.rule, &group, err);
+        status = idle_group(w, s->comm, s->verdict.rule, &group, err);
         if (status)
             break;
         at = (size_t)(group - w->idle.at);
@@ -245,6 +267,8 @@ static enum rp_status fill_idle(struct rp_waits *w, struct rp_err *err)
         group->seconds += w->stacks->ns[line] / 1e9;
     }
     rp_vec_release(&last);
+    if (status == RP_OK)
+        status = name_alike(w, err);
     if (w->idle.n)
         qsort(w->idle.at, w->idle.n, sizeof *w->idle.at, heavier_group);
     return status;

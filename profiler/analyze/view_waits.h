@@ -40,7 +40,8 @@ struct rp_wait_row {
 
 /* What was dropped: threads of one name but for digits, by rule. */
 struct rp_idle_group {
-    char *name;       /* owned; "libuv-worker", "worker-*" */
+    char *name;       /* owned; "libuv-worker", "worker-*" where the threads' names differ by their numbers */
+    uint32_t comm;    /* string: the name of its threads; UINT32_MAX when they have several */
     uint32_t rule;
     uint32_t threads;
     double waits, seconds;

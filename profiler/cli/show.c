@@ -11,7 +11,7 @@
 #include "cli/terminal.h"
 #include "report/emit.h"
 
-enum { NEAR_MAX = 4 };
+enum { NEAR_MAX = 4, LISTED_MAX = 160 };
 
 static enum rp_status tell_problems(const struct rp_buf *problems, enum rp_status status, struct rp_err *err)
 {
@@ -31,6 +31,7 @@ enum rp_status rp_rules_open(const struct rp_settings *settings, struct cat_rule
     struct cat_rules *rules = NULL;
     struct rp_buf problems = {0};
     enum rp_status status = cat_rules_new(&rules, err), first = RP_OK;
+    struct rp_err more;
 
     /* A bad file does not keep the others from being read: all errors are told at once. */
     for (size_t i = 0; !status && i < settings->rules.n; i++) {
@@ -44,6 +45,8 @@ enum rp_status rp_rules_open(const struct rp_settings *settings, struct cat_rule
         status = cat_rules_add_shipped(rules, &problems, err);
     if (!status && !first)
         status = cat_rules_finish(rules, &problems, err);
+    else if ((status ? status : first) == RP_USAGE && cat_rules_tell_unknown(rules, &problems, &more))
+        status = rp_fail(err, more.status, "%s", more.text);
     status = status ? status : first;
     if (status) {
         status = problems.length ? tell_problems(&problems, status, err) : status;
@@ -81,8 +84,8 @@ static int category_distance(const char *typed, const struct cat_category *c)
     return dot ? smaller(distance, rp_word_distance(typed, dot + 1)) : distance;
 }
 
-/* The ids nearest to what was typed, nearest first, equals as the rules have them; not what is much farther than the first. */
-static void put_nearest(const struct cat_rules *rules, const char *typed, struct rp_buf *list)
+/* The ids near what was typed, within a third of its letters, nearest first, equals as the rules have them; not what is much farther than the first. */
+static void put_near(const struct cat_rules *rules, const char *typed, struct rp_buf *list)
 {
     int last = -1, nearest = INT_MAX;
     uint32_t last_at = 0;
@@ -101,11 +104,26 @@ static void put_nearest(const struct cat_rules *rules, const char *typed, struct
             }
         }
         nearest = n ? nearest : best;
-        if (best == INT_MAX || best > nearest + 1)
+        if (best == INT_MAX || best > nearest + 1 || best > smaller((int)strlen(typed) / 3 + 1, 4))
             return;
-        rp_buf_printf(list, "%s%s", n ? ", " : "", cat_rules_category(rules, best_at)->id);
+        rp_buf_printf(list, "%s%s", n ? ", " : "nearest are ", cat_rules_category(rules, best_at)->id);
         last = best;
         last_at = best_at;
+    }
+}
+
+/* Where nothing is near, all ids, if that is a sentence one can read. */
+static void put_all(const struct cat_rules *rules, struct rp_buf *list)
+{
+    for (uint32_t i = 0; i < cat_rules_ncategories(rules); i++) {
+        const struct cat_category *c = cat_rules_category(rules, i);
+
+        if (c->kind != CAT_IDLE)
+            rp_buf_printf(list, "%s%s", list->length ? ", " : "there are ", c->id);
+    }
+    if (list->length > LISTED_MAX) {
+        rp_buf_clear(list);
+        rp_buf_puts(list, "none has a name like that");
     }
 }
 
@@ -121,9 +139,11 @@ static enum rp_status fail_category(const struct cat_rules *rules, const char *n
             rp_buf_printf(&list, "%s%s", list.length ? ", " : "", c->id);
     }
     if (!wanted)
-        put_nearest(rules, name, &list);
+        put_near(rules, name, &list);
+    if (!list.length)
+        put_all(rules, &list);
     status = rp_fail(err, RP_USAGE,
-                     wanted ? "--category %s fits several categories; give the id of one: %s" : "there is no category %s; nearest are %s; `rowprof help categories` lists the shipped ones",
+                     wanted ? "--category %s fits several categories; give the id of one: %s" : "there is no category %s; %s; `rowprof help categories` lists the shipped ones",
                      name, rp_buf_text(&list));
     rp_buf_release(&list);
     return status;

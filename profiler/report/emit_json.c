@@ -93,6 +93,12 @@ static void idle(const struct rp_report *r, struct rp_json *w)
     rp_json_end(w);
 }
 
+static void function_name(const struct rp_report *r, struct rp_json *w, uint32_t function)
+{
+    rp_json_key_string(w, "symbol", text(r, r->profile->functions.at[function].name));
+    rp_json_key_string(w, "module", text(r, r->profile->functions.at[function].module));
+}
+
 static void categories(const struct rp_report *r, struct rp_json *w)
 {
     rp_json_key(w, "categories");
@@ -115,18 +121,14 @@ static void categories(const struct rp_report *r, struct rp_json *w)
             rp_json_begin(w, '{');
             rp_json_key_category(w, "id", r, row->payers.at[k].category);
             rp_json_key_u64(w, "samples", row->payers.at[k].samples);
+            if (row->payers.at[k].function != UINT32_MAX)
+                function_name(r, w, row->payers.at[k].function);
             rp_json_end(w);
         }
         rp_json_end(w);
         rp_json_end(w);
     }
     rp_json_end(w);
-}
-
-static void function_name(const struct rp_report *r, struct rp_json *w, uint32_t function)
-{
-    rp_json_key_string(w, "symbol", text(r, r->profile->functions.at[function].name));
-    rp_json_key_string(w, "module", text(r, r->profile->functions.at[function].module));
 }
 
 static void functions(const struct rp_report *r, struct rp_json *w)

@@ -242,6 +242,20 @@ static void put_payer(const struct rp_report *r, const char *name, uint64_t samp
         out->data[i] = out->data[i] == ' ' ? RP_TEXT_TIE : out->data[i];
 }
 
+/* "uncategorized" pays for nothing: it is callers that are meant. Too many words to stay on one line. */
+static void put_no_payer(const struct rp_report *r, const struct rp_payer *payer, size_t column, struct rp_buf *out)
+{
+    size_t width = r->options.width, room = !width || width > column + 56 ? 48 : width > column + 16 ? width - column - 8 : 8;
+
+    rp_buf_puts(out, payer->function == UINT32_MAX ? "callers that are not " : "callers that no rule ");
+    put_payer(r, payer->function == UINT32_MAX ? "known" : "claims", payer->samples, column, out);
+    if (payer->function != UINT32_MAX) {
+        rp_buf_puts(out, " (most: ");
+        rp_text_symbol(out, rp_profile_text(r->profile, r->profile->functions.at[payer->function].name), room, false);
+        rp_buf_puts(out, ")");
+    }
+}
+
 static void put_payers(const struct rp_report *r, const struct rp_category_row *row, size_t column, struct rp_buf *out)
 {
     struct rp_buf b = {0};
@@ -254,7 +268,10 @@ static void put_payers(const struct rp_report *r, const struct rp_category_row *
         if ((double)payer->samples < payer_worth * (double)row->samples)
             break;
         rp_buf_puts(&b, i ? ", " : "paid for by ");
-        put_payer(r, cat_rules_category(r->rules, payer->category)->name, payer->samples, column, &b);
+        if (payer->category == cat_rules_uncategorized(r->rules))
+            put_no_payer(r, payer, column, &b);
+        else
+            put_payer(r, cat_rules_category(r->rules, payer->category)->name, payer->samples, column, &b);
         told += payer->samples;
     }
     if (i && told < row->samples) {

@@ -6,11 +6,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/unclaimed.h"
 #include "report/utf8.h"
 
 /* Shares from which a thing is worth a line. */
 static const double lost_worth = 0.01, cut_worth = 0.01, nameless_worth = 0.01, jit_worth = 0.02, hidden_worth = 0.01, uncategorized_worth = 0.05,
-                    unsteady_worth = 0.01;
+                    unsteady_worth = 0.01, foreign_worth = 0.03;
 
 enum { FEW_SAMPLES = 200, NAMED_MAX = 3 };
 
@@ -415,6 +416,80 @@ static enum rp_status note_uncategorized(struct rp_report *r, struct rp_err *err
     return note(r, "uncategorized", &b, err);
 }
 
+/* Functions of one module that a category has through its frames in another. */
+struct foreign {
+    uint32_t functions[NAMED_MAX]; /* the heaviest */
+    size_t n;
+    uint64_t samples;
+};
+
+static bool same_foreign(const struct rp_report *r, const struct rp_unclaimed *a, const struct rp_unclaimed *b)
+{
+    const struct rp_function *functions = r->profile->functions.at;
+
+    return a->foreign && b->foreign && a->category == b->category && functions[a->function].module == functions[b->function].module;
+}
+
+/* False: the group of row `at` was gathered at an earlier row. */
+static bool gather_foreign(const struct rp_report *r, size_t at, struct foreign *out)
+{
+    *out = (struct foreign){{0}, 0, 0};
+    for (size_t i = 0; i < r->unclaimed.rows.n; i++) {
+        const struct rp_unclaimed *row = &r->unclaimed.rows.at[i];
+
+        if (!same_foreign(r, &r->unclaimed.rows.at[at], row))
+            continue;
+        if (i < at)
+            return false;
+        if (out->n < NAMED_MAX)
+            out->functions[out->n] = row->function;
+        out->n++;
+        out->samples += row->samples;
+    }
+    return out->n > 0;
+}
+
+static void foreign_sentence(const struct rp_report *r, const struct rp_unclaimed *row, const struct foreign *f, struct rp_buf *b)
+{
+    const struct rp_function *functions = r->profile->functions.at;
+    size_t named = f->n < NAMED_MAX ? f->n : NAMED_MAX;
+
+    rp_buf_printf(b, "%s%.1f %% of the samples are in ", b->length ? " " : "", percent(f->samples, r->quality.samples));
+    rp_text_fit(b, cat_rules_category(r->rules, row->category)->name, 60);
+    rp_buf_puts(b, " only because it calls ");
+    for (size_t i = 0; i < named; i++) {
+        rp_buf_puts(b, !i ? "" : i + 1 == f->n ? " and " : ", ");
+        if (functions[f->functions[i]].how == RP_NAME_OFFSET)
+            rp_buf_puts(b, "code without names");
+        else
+            rp_text_symbol(b, rp_profile_text(r->profile, functions[f->functions[i]].name), 80, false);
+    }
+    if (f->n > named)
+        rp_buf_printf(b, " and %zu more", f->n - named);
+    rp_buf_puts(b, " (in ");
+    rp_text_fit(b, rp_profile_text(r->profile, functions[row->function].module), 60);
+    rp_buf_printf(b, "), which no rule claims; a rule keeps %s apart: {id: mine-1, category: mine, ", f->n > 1 ? "them" : "it");
+    rp_unclaimed_rule(r, f->functions, named, b);
+    rp_buf_puts(b, "}.");
+}
+
+/* What a category takes along from elsewhere is a cost of another name: an SQL function of the program is no work of the database. */
+static enum rp_status note_foreign(struct rp_report *r, struct rp_err *err)
+{
+    struct rp_buf b = {0};
+    struct foreign f;
+
+    for (size_t i = 0, said = 0; r->options.by == RP_BY_CATEGORY && i < r->unclaimed.rows.n && said < NAMED_MAX; i++) {
+        if (!gather_foreign(r, i, &f) || part(f.samples, r->quality.samples) < foreign_worth)
+            continue;
+        foreign_sentence(r, &r->unclaimed.rows.at[i], &f, &b);
+        said++;
+    }
+    if (b.length)
+        rp_buf_puts(&b, " `rowprof report --uncategorized` writes the file of rules.");
+    return note(r, "inherited", &b, err);
+}
+
 static enum rp_status note_regex(struct rp_report *r, struct rp_err *err)
 {
     struct rp_buf b = {0};
@@ -449,7 +524,7 @@ typedef enum rp_status note_maker(struct rp_report *r, struct rp_err *err);
 
 static note_maker *const makers[] = {
     note_few,   note_lost,  note_throttled, note_unsampled, note_kernel, note_waits, note_sampler, note_cut,
-    note_grown, note_drift, note_rising,    note_replaced,  note_nameless, note_jit,   note_map,     note_uncategorized, note_regex,
+    note_grown, note_drift, note_rising,    note_replaced,  note_nameless, note_jit,   note_map,     note_uncategorized, note_foreign, note_regex,
 };
 
 enum rp_status rp_notes_gather(struct rp_report *report, struct rp_err *err)

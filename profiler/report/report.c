@@ -355,6 +355,8 @@ static enum rp_status gather(struct rp_report *report, struct rp_err *err)
     if (!status && report->format->has_notes)
         status = rp_view_nameless(view, &report->nameless, err);
     if (!status && report->format->has_notes)
+        status = gather_unclaimed(report, err);
+    if (!status && report->format->has_notes)
         status = rp_notes_gather(report, err);
     return status;
 }

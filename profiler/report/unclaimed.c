@@ -113,6 +113,28 @@ static void put_quoted(struct rp_buf *out, const char *text)
     rp_buf_putc(out, '\'');
 }
 
+void rp_unclaimed_rule(const struct rp_report *report, const uint32_t *functions, size_t n, struct rp_buf *out)
+{
+    struct rp_buf list = {0}, value = {0};
+    const char *key = "symbol";
+    size_t written = 0;
+
+    for (size_t i = 0; i < n && !strcmp(key, "symbol"); i++) {
+        rp_buf_clear(&value);
+        key = rp_unclaimed_pattern(report, functions[i], &value);
+        if (strcmp(key, "symbol") != 0) {
+            rp_buf_clear(&list);
+            written = 0;
+        }
+        rp_buf_puts(&list, written++ ? ", " : "");
+        put_quoted(&list, rp_buf_text(&value));
+    }
+    rp_buf_printf(out, written > 1 ? "%s: [%s]" : "%s: %s", key, rp_buf_text(&list));
+    out->failed |= list.failed | value.failed;
+    rp_buf_release(&list);
+    rp_buf_release(&value);
+}
+
 /* As it stands in the file, with its final NUL. */
 static void put_rule_pattern(const struct rp_report *r, struct rule *rule, struct rp_buf *out)
 {

@@ -300,6 +300,58 @@ static void a_bad_file_leaves_nothing_behind(void **state)
     rp_buf_release(&problems);
 }
 
+/* A refused file, one that is in order, and one that gives a category to both. */
+static enum rp_status load_three(struct rp_buf *problems, struct rp_err *err)
+{
+    static const char bad[] = "categories: [{id: own, name: O, kind: cost}]\n"
+                              "rules:\n - {id: a, category: nowhere, symbol: \"/(/\"}\n - {id: b, category: own, symbol: x}\n"
+                              " - {id: c, category: nowhere, symbol: x}\n - {id: d, category: c, symbol: x}\n";
+    static const char fine[] = "rules: [{id: e, category: owns, symbol: x}, {id: f, category: own, symbol: x}]\n";
+    struct cat_rules *rules = NULL;
+    enum rp_status status = cat_rules_new(&rules, err);
+
+    if (!status)
+        status = cat_rules_add(rules, "bad.yaml", bad, strlen(bad), problems, err);
+    if (status == RP_USAGE)
+        status = cat_rules_add(rules, "fine.yaml", fine, strlen(fine), problems, err);
+    if (!status)
+        status = cat_rules_add(rules, "categories.yaml", CATEGORY, strlen(CATEGORY), problems, err);
+    if (!status)
+        status = cat_rules_tell_unknown(rules, problems, err);
+    if (!status)
+        assert_int_equal(cat_rules_nrules(rules), 2);
+    cat_rules_free(rules);
+    return status;
+}
+
+static void unknown_categories_are_told_with_other_mistakes(void **state)
+{
+    struct rp_buf problems = {0};
+    struct rp_err err = {0};
+    uint64_t n = 0, made;
+    const char *told;
+
+    (void)state;
+    assert_int_equal(load_three(&problems, &err), RP_OK);
+    told = strstr(rp_buf_text(&problems), "no category");
+    assert_non_null(told);
+    assert_non_null(strstr(rp_buf_text(&problems), ": this is no regular expression"));
+    while (told > rp_buf_text(&problems) && told[-1] != '\n')
+        told--;
+    assert_string_equal(told, "bad.yaml:3:22: no category has the id `nowhere`; define it under `categories`\n"
+                              "fine.yaml:1:27: no category has the id `owns`; did you mean `own`?\n");
+    rp_buf_release(&problems);
+    do {
+        enum rp_status status;
+
+        rp_alloc_fail_at(++n);
+        status = load_three(&problems, &err);
+        made = rp_alloc_fail_at(0);
+        assert_true(status == RP_NOMEM || status == RP_OK);
+        rp_buf_release(&problems);
+    } while (made >= n);
+}
+
 static void no_memory_is_survived_at_every_allocation(void **state)
 {
     static const char bad[] = "categories: [{id: A}]\nrules: [{id: r, clams: c, symbol: \"/(/\"}]\n";
@@ -368,6 +420,7 @@ int main(void)
         cmocka_unit_test(each_mistake_has_place_and_words), cmocka_unit_test(a_quoted_column_counts_characters),
         cmocka_unit_test(too_much_is_told_not_swallowed),   cmocka_unit_test(a_good_file_is_taken_whole),
         cmocka_unit_test(empty_lists_are_fine),             cmocka_unit_test(ids_are_unique_across_files),      cmocka_unit_test(a_bad_file_leaves_nothing_behind),
+        cmocka_unit_test(unknown_categories_are_told_with_other_mistakes),
         cmocka_unit_test(no_memory_is_survived_at_every_allocation),
     };
 

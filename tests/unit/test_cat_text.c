@@ -445,35 +445,49 @@ static void take_block(const char *text, const char *mark, struct rp_buf *out)
     assert_true(out->length > 0);
 }
 
-static void the_readme_says_the_truth(void **state)
+/* `passes` cases, all of them, with the rules of `yaml` before the shipped ones. */
+static void holds(const struct rp_buf *yaml, const struct rp_buf *cases, size_t passes)
 {
-    struct rp_buf readme = {0}, yaml = {0}, cases = {0}, syntax = {0}, told = {0};
     struct cat_rules *rules = NULL;
+    struct rp_buf told = {0};
     struct rp_err err = {0};
     size_t passed, failed;
+
+    assert_int_equal(cat_rules_new(&rules, &err), RP_OK);
+    if (cat_rules_add(rules, "mine.yaml", rp_buf_text(yaml), yaml->length, &told, &err) || cat_rules_add_shipped(rules, &told, &err) ||
+        cat_rules_finish(rules, &told, &err))
+        fail_msg("%s%s", rp_buf_text(&told), err.text);
+    assert_int_equal(cat_cases_run(rules, "README.md", rp_buf_text(cases), cases->length, &told, &passed, &failed, NULL, &err), RP_OK);
+    if (failed)
+        fail_msg("%s", rp_buf_text(&told));
+    assert_int_equal(passed, passes);
+    cat_rules_free(rules);
+    rp_buf_release(&told);
+}
+
+static void the_readme_says_the_truth(void **state)
+{
+    static const char apart[] = "let a rule that asks for\nSQLite further rootward come first:";
+    struct rp_buf readme = {0}, yaml = {0}, cases = {0}, syntax = {0}, apart_yaml = {0}, apart_cases = {0};
+    struct rp_err err = {0};
 
     (void)state;
     assert_int_equal(rp_read_file(ROWPROF_SOURCE_DIR "/rules/README.md", 1 << 20, &readme, &err), RP_OK);
     take_block(rp_buf_text(&readme), "so write `mine.yaml`:", &yaml);
     take_block(rp_buf_text(&readme), "Keep a case beside it", &cases);
-    take_block(rp_buf_text(&readme), "## Cases", &syntax);
-    assert_int_equal(cat_rules_new(&rules, &err), RP_OK);
-    if (cat_rules_add(rules, "mine.yaml", rp_buf_text(&yaml), yaml.length, &told, &err) || cat_rules_add_shipped(rules, &told, &err) ||
-        cat_rules_finish(rules, &told, &err))
-        fail_msg("%s%s", rp_buf_text(&told), err.text);
-    assert_int_equal(cat_cases_run(rules, "README.md", rp_buf_text(&cases), cases.length, &told, &passed, &failed, NULL, &err), RP_OK);
-    assert_int_equal(passed, 1);
+    holds(&yaml, &cases, 1);
+    take_block(rp_buf_text(&readme), apart, &apart_yaml);
+    take_block(rp_buf_text(&readme), "With these cases:", &apart_cases);
+    holds(&apart_yaml, &apart_cases, 2);
     /* The syntax is shown with stacks of the shipped packs and of the example. */
-    assert_int_equal(cat_cases_run(rules, "README.md", rp_buf_text(&syntax), syntax.length, &told, &passed, &failed, NULL, &err), RP_OK);
-    if (failed)
-        fail_msg("%s", rp_buf_text(&told));
-    assert_int_equal(passed, 6);
-    cat_rules_free(rules);
+    take_block(rp_buf_text(&readme), "## Cases", &syntax);
+    holds(&yaml, &syntax, 6);
     rp_buf_release(&readme);
     rp_buf_release(&yaml);
     rp_buf_release(&cases);
     rp_buf_release(&syntax);
-    rp_buf_release(&told);
+    rp_buf_release(&apart_yaml);
+    rp_buf_release(&apart_cases);
 }
 
 /* ---- memory ---- */

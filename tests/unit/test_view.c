@@ -75,6 +75,8 @@ static void test_locks_are_paid_for(void **state)
     assert_int_equal(lock->payers.at[1].samples, 7);
     assert_string_equal(cat_rules_category(v.rules, lock->payers.at[2].category)->id, "uncategorized");
     assert_int_equal(lock->payers.at[2].samples, 3);
+    assert_string_equal(rp_profile_text(&v.profile, v.profile.functions.at[lock->payers.at[2].function].name), "main");
+    assert_int_equal(lock->payers.at[0].function, UINT32_MAX);
     assert_int_equal(fake_category_row(&v, &t, "work")->payers.n, 0);
     rp_category_table_release(&t);
     fake_view_release(&v);

@@ -131,6 +131,28 @@ static void test_idle_is_grouped_by_name_and_rule(void **state)
     fake_waits_release(&t);
 }
 
+static void test_a_group_of_one_name_keeps_its_number(void **state)
+{
+    static const char profile[] = ".process 7 comm=python3 command=python3\n"
+                                  ".thread python3/7 pid=7 wall=10 waiting=10\n.thread python3/8 pid=7 wall=10 waiting=10\n"
+                                  ".thread worker-1/9 pid=7 wall=5 waiting=5\n.thread worker-2/10 pid=7 wall=4 waiting=4\n"
+                                  ".run seconds=10 hz=1000 waits=1\n"
+                                  "libc.so.6!epoll_wait;app!uv__io_poll;app!main 1 wait=10s thread=python3/7 pid=7 syscall=232\n"
+                                  "libc.so.6!epoll_wait;app!uv__io_poll;app!main 1 wait=10s thread=python3/8 pid=7 syscall=232\n"
+                                  "libc.so.6!epoll_wait;app!uv__io_poll;app!main 1 wait=5s thread=worker-1/9 pid=7 syscall=232\n"
+                                  "libc.so.6!epoll_wait;app!uv__io_poll;app!main 1 wait=4s thread=worker-2/10 pid=7 syscall=232\n";
+    struct fake_waits t;
+
+    (void)state;
+    fake_waits(&t, profile, false, NULL);
+    assert_int_equal(t.w->idle.n, 2);
+    assert_string_equal(t.w->idle.at[0].name, "python3");
+    assert_int_equal(t.w->idle.at[0].threads, 2);
+    assert_string_equal(t.w->idle.at[1].name, "worker-*");
+    assert_int_equal(t.w->idle.at[1].threads, 2);
+    fake_waits_release(&t);
+}
+
 static void test_thread_names_lose_their_numbers(void **state)
 {
     static const char *const names[][2] = {{"libuv-worker", "libuv-worker"}, {"worker-12", "worker-*"}, {"V8Worker", "V8Worker"},
@@ -570,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_waiting_for_a_cpu_is_a_part_of_waiting),
         cmocka_unit_test(test_time_that_no_record_tells_of_is_unknown),
         cmocka_unit_test(test_idle_is_grouped_by_name_and_rule),
+        cmocka_unit_test(test_a_group_of_one_name_keeps_its_number),
         cmocka_unit_test(test_thread_names_lose_their_numbers),
         cmocka_unit_test(test_thinned_stacks_keep_their_time_by_class),
         cmocka_unit_test(test_a_class_without_a_stack_is_told_apart),
