@@ -44,7 +44,7 @@ char *rp_strndup(const char *text, size_t length)
 }
 
 #ifdef RP_ALWAYS_MOVES
-enum { MOVED_MAX = 64 * 1024 }; /* the same code fills the larger ones, and moving those each time takes minutes */
+enum { MOVED_MAX = 4096 }; /* the same code fills the larger ones; moving those each time would tell more of the moving than of the program */
 
 void rp_move(void **block, size_t bytes)
 {
