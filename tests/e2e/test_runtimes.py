@@ -183,6 +183,7 @@ class EqualWork(harness.Case):
         for op in ("get", "all", "iterate"):
             done = together(node, *((harness.READ_MJS, "--library", library, "--op", op, "--limit", 7, "--calls", 1500, "--seed", 3)
                                     for library in bindings()))
+            self.assertEqual([one.returncode for one in done], [0] * len(done), [one.stderr[-1000:] for one in done])
             self.assertEqual(len({one.stdout.splitlines()[-1] for one in done}), 1, [one.stdout for one in done])
             self.assertEqual({words(lines(one, "RATE")[-1])["rows"] for one in done}, {"1500" if op == "get" else "10500"})
         other = node(harness.READ_MJS, "--op", "iterate", "--limit", 7, "--calls", 1500, "--seed", 4)
