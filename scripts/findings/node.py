@@ -21,8 +21,10 @@ PUBLISHED_SPEED_UP = 1.10  # of a single row, by keeping names
 
 @functools.lru_cache(maxsize=None)
 def shape(op, limit, release="node24", library="node:sqlite"):
-    """The main thread's profile of one shape; taken once, several findings read it."""
-    return profile(node("read.mjs", "--library", library, "--op", op, "--limit", limit, release=release), 5 * Tools.scale, "-t",
+    """The main thread's profile of one shape; taken once, several findings read it. On one CPU: where V8's helper frees blobs on another, malloc takes
+    a fifth of the time in some minutes and half of it in others."""
+    return profile(["taskset", "-c", str(max(os.sched_getaffinity(0))),
+                    *node("read.mjs", "--library", library, "--op", op, "--limit", limit, release=release)], 5 * Tools.scale, "-t",
                    "MainThread" if release == "node24" else "node-MainThread", "--category", "pthread.mutex")
 
 
