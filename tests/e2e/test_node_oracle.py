@@ -32,14 +32,9 @@ def perf_there():
     return None if shutil.which("perf") else "perf is not here"
 
 
-def on_one_cpu():
-    """Where V8's helper frees blobs on another CPU, malloc takes a fifth of the time in some minutes and half of it in others."""
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
-
 class NodeOracle(harness.Case):
     def both(self, op, limit):
-        target = self.start(harness.node24_path(), harness.READ_MJS, "--op", op, "--limit", limit, preexec=on_one_cpu)
+        target = self.start_node(harness.READ_MJS, "--op", op, "--limit", limit)
         data = os.path.join(self.scratch, "perf.data")
         perf = subprocess.Popen(["perf", "record", "-q", "-F", "997", "-t", str(target.pid), "--call-graph", "dwarf,16384", "-o", data, "--",
                                  "sleep", str(SECONDS)], stderr=subprocess.DEVNULL)
@@ -67,7 +62,9 @@ class NodeOracle(harness.Case):
         self.assertLessEqual(worst, POINTS, "\n".join(lines))
         self.assertLessEqual(ours.get("uncategorized", 0.0), 0.03)
         self.assertGreaterEqual(profile.complete_share(), 0.99)
-        self.assertTrue(0.12 <= ours["pthread.mutex"] <= 0.24, ours["pthread.mutex"])
+        # 12 to 24 % where malloc has the published 17 to 26. Freeing blobs on another CPU takes malloc to half of the time in some minutes; of the rest the
+        # mutex has the same part in all of them.
+        self.assertTrue(0.16 <= ours["pthread.mutex"] / (1 - ours["libc.malloc"]) <= 0.30, ours)
         return ours
 
     @harness.needs(harness.rowprof_there, harness.perf_events, harness.node24, perf_there)
