@@ -14,6 +14,7 @@ SECONDS = 10
 POINTS = 0.03
 
 # The published categories, and ours that make them up. What the published rules leave as rest is spread over several of ours.
+PUBLISHED_MALLOC_MOST = 0.26
 SAME = {
     "mutex": ["pthread.mutex"],
     "malloc": ["libc.malloc"],
@@ -62,8 +63,9 @@ class NodeOracle(harness.Case):
         self.assertLessEqual(worst, POINTS, "\n".join(lines))
         self.assertLessEqual(ours.get("uncategorized", 0.0), 0.03)
         self.assertGreaterEqual(profile.complete_share(), 0.99)
-        # 12 to 24 % where malloc has the published 17 to 26. Freeing blobs on another CPU takes malloc to half of the time in some minutes; of the rest the
-        # mutex has the same part in all of them.
+        # Freeing blobs on another CPU takes malloc to half of the time in some minutes; of the rest the mutex has the same part in all of them.
+        if ours["libc.malloc"] <= PUBLISHED_MALLOC_MOST:
+            self.assertTrue(0.12 <= ours["pthread.mutex"] <= 0.24, ours)
         self.assertTrue(0.16 <= ours["pthread.mutex"] / (1 - ours["libc.malloc"]) <= 0.30, ours)
         return ours
 

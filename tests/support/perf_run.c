@@ -49,7 +49,7 @@ static void see_sample(struct perf_seen *seen, const struct rp_event *event)
     for (uint32_t i = 0; i < sample->stack_bytes; i++) /* every byte must be readable */
         sum += sample->stack[i];
     /* In the fault that brings a page of the stack there is nothing to copy yet. */
-    seen->bad_stack += (!sample->nkernel && !sum) || sample->regs[RP_RSP] < 4096 || sample->regs[RP_RIP] < 4096;
+    seen->bad_stack += (sample->stack_bytes ? !sum : !sample->nkernel) || sample->regs[RP_RSP] < 4096 || sample->regs[RP_RIP] < 4096;
 }
 
 enum rp_status perf_see(void *context, const struct rp_event *event, struct rp_err *err)
