@@ -11,15 +11,16 @@
 #include "report/figures.h"
 #include "report/style.h"
 #include "report/text_tree.h"
+#include "report/text_columns.h"
 #include "report/text_locks.h"
 #include "report/text_waits.h"
 #include "report/unclaimed.h"
 #include "report/utf8.h"
 
-enum { TARGETS_MAX = 6, PAYERS_MAX = 4, PAYER_COLUMNS = 60, COMMAND_COLUMNS = 60, COMMAND_LEAST = 12 };
+enum { TARGETS_MAX = 6, CALLER_COLUMNS = 48, COMMAND_COLUMNS = 60, COMMAND_LEAST = 12 };
 
 /* The part that came by inheritance is told from this share of a category on. */
-static const double inherited_worth = 0.10, payer_worth = 0.03;
+static const double inherited_worth = 0.10;
 
 #define DOT " \xc2\xb7 "
 #define PLUS_MINUS "\xc2\xb1"
@@ -222,36 +223,27 @@ static void put_total(struct rp_buf *out, uint64_t total, uint64_t of)
     rp_figure_right(out, total ? text : "", 9);
 }
 
-static void put_dim_line(const struct rp_report *r, struct rp_buf *out, size_t column, const char *text)
-{
-    rp_buf_fill(out, ' ', (int)column);
-    rp_style_on(out, r->options.color, RP_STYLE_DIM);
-    rp_text_wrap(out, text, column, column, r->options.width);
-    rp_style_off(out, r->options.color);
-}
-
 /* One payer; its words stay on one line. */
 static void put_payer(const struct rp_report *r, const char *name, uint64_t samples, size_t column, struct rp_buf *out)
 {
     size_t from = out->length, room = rp_text_room(r->options.width, column + sizeof " 99.9 %," - 1);
 
-    rp_text_fit(out, name, room && room < PAYER_COLUMNS ? room : PAYER_COLUMNS);
+    rp_text_fit(out, name, room && room < RP_TEXT_PAYER_COLUMNS ? room : RP_TEXT_PAYER_COLUMNS);
     rp_buf_putc(out, ' ');
     rp_figure_put_percent(out, (double)samples / (double)r->categories.samples);
-    for (size_t i = from; i < out->length; i++)
-        out->data[i] = out->data[i] == ' ' ? RP_TEXT_TIE : out->data[i];
+    rp_text_tie(out, from);
 }
 
 /* "uncategorized" pays for nothing: it is callers that are meant. Too many words to stay on one line. */
 static void put_no_payer(const struct rp_report *r, const struct rp_payer *payer, size_t column, struct rp_buf *out)
 {
-    size_t width = r->options.width, room = !width || width > column + 56 ? 48 : width > column + 16 ? width - column - 8 : 8;
+    size_t room = rp_text_room(r->options.width, column + sizeof "(most: )," - 1);
 
     rp_buf_puts(out, payer->function == UINT32_MAX ? "callers that are not " : "callers that no rule ");
     put_payer(r, payer->function == UINT32_MAX ? "known" : "claims", payer->samples, column, out);
     if (payer->function != UINT32_MAX) {
         rp_buf_puts(out, " (most: ");
-        rp_text_symbol(out, rp_profile_text(r->profile, r->profile->functions.at[payer->function].name), room, false);
+        rp_text_symbol(out, rp_profile_text(r->profile, r->profile->functions.at[payer->function].name), room && room < CALLER_COLUMNS ? room : CALLER_COLUMNS, false);
         rp_buf_puts(out, ")");
     }
 }
@@ -262,10 +254,10 @@ static void put_payers(const struct rp_report *r, const struct rp_category_row *
     uint64_t told = 0;
     size_t i;
 
-    for (i = 0; i < row->payers.n && i < PAYERS_MAX; i++) {
+    for (i = 0; i < row->payers.n && i < RP_TEXT_PAYERS_MAX; i++) {
         const struct rp_payer *payer = &row->payers.at[i];
 
-        if ((double)payer->samples < payer_worth * (double)row->samples)
+        if ((double)payer->samples < rp_text_payer_worth * (double)row->samples)
             break;
         rp_buf_puts(&b, i ? ", " : "paid for by ");
         if (payer->category == cat_rules_uncategorized(r->rules))
@@ -279,7 +271,7 @@ static void put_payers(const struct rp_report *r, const struct rp_category_row *
         put_payer(r, "others", row->samples - told, column, &b);
     }
     if (b.length)
-        put_dim_line(r, out, column, rp_buf_text(&b));
+        rp_text_dim(r, rp_buf_text(&b), column, out);
     out->failed |= b.failed;
     rp_buf_release(&b);
 }
@@ -306,7 +298,7 @@ static void put_uncategorized_reasons(const struct rp_report *r, const struct rp
         rp_text_count(&b, t->uncategorized_truncated);
         rp_buf_puts(&b, " in stacks that were cut");
     }
-    put_dim_line(r, out, column, rp_buf_text(&b));
+    rp_text_dim(r, rp_buf_text(&b), column, out);
     out->failed |= b.failed;
     rp_buf_release(&b);
 }
@@ -332,7 +324,7 @@ static void put_category_name(const struct rp_report *r, const struct rp_categor
     }
     rp_buf_putc(out, '\n');
     if (below)
-        put_dim_line(r, out, column + 2, inherited);
+        rp_text_dim(r, inherited, column + 2, out);
 }
 
 static void put_categories(const struct rp_report *r, struct rp_buf *out)

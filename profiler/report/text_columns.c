@@ -6,6 +6,8 @@
 #include "report/style.h"
 #include "report/utf8.h"
 
+const double rp_text_payer_worth = 0.03;
+
 size_t rp_text_keep_columns(const struct rp_report *r, const struct rp_text_column *all, size_t n, size_t name, bool *kept)
 {
     size_t taken = RP_TEXT_NAME_GAP, gone = 0;

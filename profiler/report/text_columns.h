@@ -19,7 +19,11 @@ size_t rp_text_keep_columns(const struct rp_report *report, const struct rp_text
 /* The line of heads, after an empty one. */
 void rp_text_heads(const struct rp_report *report, const struct rp_text_column *all, size_t n, const bool *kept, const char *name, struct rp_buf *out);
 
-/* Lines in the background's color from `column` on, wrapped to the width. */
+/* Who pays: so many of them, in so many columns each, and none below this part of the row. */
+enum { RP_TEXT_PAYERS_MAX = 4, RP_TEXT_PAYER_COLUMNS = 60 };
+extern const double rp_text_payer_worth;
+
+/* Dim lines from `column` on, wrapped to the width. */
 void rp_text_dim(const struct rp_report *report, const char *text, size_t column, struct rp_buf *out);
 /* What was appended since `from` is not broken at its blanks. */
 void rp_text_tie(struct rp_buf *out, size_t from);

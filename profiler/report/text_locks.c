@@ -18,8 +18,6 @@ enum { LOCKS_MAX = 10, HOLDERS_MAX = 3 };
 /* In columns: what a lock's name has at least before columns of numbers are dropped, where the lines below it begin. */
 enum { LOCK_ROOM = 36, PARTS_COLUMN = 14 };
 
-static const double part_worth = 0.03;
-
 /* Below this part the known holders do not stand for the rest, which were shorter waits: then it is said why, and parts are of the known ones. */
 static const double holders_few = 0.5;
 
@@ -122,13 +120,13 @@ static void put_parts(const struct rp_report *r, const char *what, const struct 
     for (size_t i = 0; i < n; i++)
         known += parts[i].category != RP_WAIT_UNSEEN || parts[i].thread != UINT32_MAX ? parts[i].waits : 0;
     for (size_t i = 0; i < n && shown < HOLDERS_MAX && of > 0; i++) {
-        if ((parts[i].category == RP_WAIT_UNSEEN && parts[i].thread == UINT32_MAX) || parts[i].waits < part_worth * of)
+        if ((parts[i].category == RP_WAIT_UNSEEN && parts[i].thread == UINT32_MAX) || parts[i].waits < rp_text_payer_worth * of)
             continue;
         rp_buf_puts(&b, shown++ ? ", " : what);
         put_part(r, &parts[i], of, &b);
         told += parts[i].waits;
     }
-    if (shown && of - told > part_worth * of)
+    if (shown && of - told > rp_text_payer_worth * of)
         rp_buf_printf(&b, ", other%s %.0f %%", known < of ? " or unknown" : "s", 100 * (of - told) / of);
     if (b.length)
         rp_text_dim(r, rp_buf_text(&b), column, out);

@@ -14,12 +14,12 @@
 #include "report/text_columns.h"
 #include "report/utf8.h"
 
-enum { PAYERS_MAX = 4, PAYER_COLUMNS = 60, IDLE_MAX = 12, FUNCTIONS_MAX = 10 };
+enum { IDLE_MAX = 12, FUNCTIONS_MAX = 10 };
 
 /* In columns: what a name has at least before columns of numbers are dropped, a symbol before its module is. */
 enum { NAME_ROOM = 30, THREAD_ROOM = 20, SYMBOL_LEAST = 16 };
 
-static const double payer_worth = 0.03, unknown_worth = 0.001;
+static const double unknown_worth = 0.001;
 
 #define DOT " \xc2\xb7 "
 #define PLUS_MINUS "\xc2\xb1"
@@ -139,16 +139,16 @@ static void put_wait_payers(const struct rp_report *r, const struct rp_wait_row 
 {
     struct rp_buf b = {0};
 
-    for (size_t i = 0; i < row->payers.n && i < PAYERS_MAX; i++) {
+    for (size_t i = 0; i < row->payers.n && i < RP_TEXT_PAYERS_MAX; i++) {
         const struct rp_wait_payer *payer = &row->payers.at[i];
         size_t from, room;
 
-        if (payer->seconds < payer_worth * row->seconds || payer->category == cat_rules_uncategorized(r->rules))
+        if (payer->seconds < rp_text_payer_worth * row->seconds || payer->category == cat_rules_uncategorized(r->rules))
             continue;
         rp_buf_puts(&b, b.length ? ", " : "for ");
         from = b.length;
         room = rp_text_room(r->options.width, column + sizeof "for  999 ms," - 1);
-        rp_text_fit(&b, cat_rules_category(r->rules, payer->category)->name, room && room < PAYER_COLUMNS ? room : PAYER_COLUMNS);
+        rp_text_fit(&b, cat_rules_category(r->rules, payer->category)->name, room && room < RP_TEXT_PAYER_COLUMNS ? room : RP_TEXT_PAYER_COLUMNS);
         rp_buf_putc(&b, ' ');
         rp_figure_put_duration(&b, payer->seconds);
         rp_text_tie(&b, from);
