@@ -427,7 +427,7 @@ static bool same_foreign(const struct rp_report *r, const struct rp_unclaimed *a
 {
     const struct rp_function *functions = r->profile->functions.at;
 
-    return a->foreign && b->foreign && a->category == b->category && functions[a->function].module == functions[b->function].module;
+    return b->foreign && a->category == b->category && functions[a->function].module == functions[b->function].module;
 }
 
 /* False: the group of row `at` was gathered at an earlier row. */
@@ -480,7 +480,7 @@ static enum rp_status note_foreign(struct rp_report *r, struct rp_err *err)
     struct foreign f;
 
     for (size_t i = 0, said = 0; r->options.by == RP_BY_CATEGORY && i < r->unclaimed.rows.n && said < NAMED_MAX; i++) {
-        if (!gather_foreign(r, i, &f) || part(f.samples, r->quality.samples) < foreign_worth)
+        if (!r->unclaimed.rows.at[i].foreign || !gather_foreign(r, i, &f) || part(f.samples, r->quality.samples) < foreign_worth)
             continue;
         foreign_sentence(r, &r->unclaimed.rows.at[i], &f, &b);
         said++;
